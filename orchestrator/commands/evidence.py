@@ -9,7 +9,7 @@ import click
 from orchestrator import contract
 from orchestrator.commands import common, paths
 from orchestrator.ledger import api
-from orchestrator.ops.recovery import copies
+from orchestrator.ops.recovery import journal_copies
 from orchestrator.serve import evidence as packs
 
 
@@ -61,7 +61,7 @@ def _attempts_and_checksums(
     """Return the interrupted attempts at a game, and the hashes of all files of the season."""
     ended = []
     checksums: set[str] = set()
-    for entry in copies.from_ledger(ledger, season):
+    for entry in journal_copies.from_ledger(ledger, season):
         if entry.kind == "attempt_ended" and entry.data["game"] == game:
             ended.append(contract.AttemptEnded.model_validate(entry.data))
         elif entry.kind == "game_finished":

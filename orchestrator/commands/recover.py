@@ -17,7 +17,7 @@ from orchestrator.common import errors
 from orchestrator.ledger import api
 from orchestrator.ledger import services as reports
 from orchestrator.ops.recovery import backup as backups
-from orchestrator.ops.recovery import copies
+from orchestrator.ops.recovery import journal_copies
 from orchestrator.ops.recovery import restore as restoring
 from orchestrator.season.spec import parsers
 from orchestrator.serve import archive as archives
@@ -197,7 +197,7 @@ def _refuse_lost(plans: list[restoring.Plan], *, without_games: bool) -> None:
 
 
 def _as_json(
-    journals: list[copies.Journal], plans: list[restoring.Plan], epoch: int
+    journals: list[journal_copies.Journal], plans: list[restoring.Plan], epoch: int
 ) -> dict[str, Any]:
     rows = [
         {

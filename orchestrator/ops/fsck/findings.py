@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator import contract
 from orchestrator.ledger import api
-from orchestrator.ops.recovery import copies, leftovers
+from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive
 
@@ -81,7 +81,7 @@ class Season:
     @functools.cached_property
     def entries(self) -> Sequence[contract.Entry]:
         """Return the journal as Redis has it."""
-        return copies.from_ledger(self.ledger, self.name)
+        return journal_copies.from_ledger(self.ledger, self.name)
 
     @functools.cached_property
     def archived(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.common import errors
 from orchestrator.ledger import mirror, restoring
 from orchestrator.ops.fsck import findings
-from orchestrator.ops.recovery import copies
+from orchestrator.ops.recovery import journal_copies
 from orchestrator.season.fold import state as season_state
 
 RESTORE = "stop `farm serve`, then `farm restore`"
@@ -16,14 +16,14 @@ PERSON = "do what the problem says, then look again"
 
 def check(season: findings.Season) -> Iterator[findings.Finding]:
     """Compare journal and mirror, entry by entry; fold the journal."""
-    path = season.folder / copies.FILE
+    path = season.folder / journal_copies.FILE
     try:
         mirrored = mirror.read(path) if path.exists() else []
         ours = restoring.Copy("Redis", season.entries)
         whole = restoring.longest(season.name, [ours, restoring.Copy(str(path), mirrored)])
         if whole.entries:
             first = season_state.fold(whole.entries[:1])
-            copies.require_own(season.name, first, whole.place)
+            journal_copies.require_own(season.name, first, whole.place)
     except errors.LedgerDamagedError as error:
         yield findings.Finding(str(path), str(error), advice=PERSON, fatal=True)
         return
@@ -40,7 +40,7 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
 
 
 def _extend(season: findings.Season) -> None:
-    with mirror.Mirror(season.folder / copies.FILE) as kept:
+    with mirror.Mirror(season.folder / journal_copies.FILE) as kept:
         kept.extend(season.entries[kept.last :])
 
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 from orchestrator import contract
 from orchestrator.common import errors, files, version
 from orchestrator.ledger import api, mirror, restoring
-from orchestrator.ops.recovery import copies, leftovers
 from orchestrator.ops.recovery import games as archived_games
+from orchestrator.ops.recovery import journal_copies, leftovers
 
 MANIFEST = "backup.json"
 
@@ -46,7 +46,7 @@ def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
     _refuse_lost_facts(ledger, target, target)
     lengths = {}
     for name in (*ledger.seasons(), api.FARM):
-        entries = copies.from_ledger(ledger, name)
+        entries = journal_copies.from_ledger(ledger, name)
         if entries:
             _keep_journal(target, name, entries)
             lengths[name] = len(entries)
@@ -96,14 +96,17 @@ def _refuse_lost_facts(ledger: api.Ledger, root: pathlib.Path, target: pathlib.P
         RefusedError: there is one.
         LedgerDamagedError: there is one, and Redis' is not its beginning.
     """
-    kept = {name: _entries(root / name / copies.FILE) for name in copies.on_disk(root)}
+    kept = {
+        name: _entries(root / name / journal_copies.FILE) for name in journal_copies.on_disk(root)
+    }
     lost = []
     for name, count in kept.items():
         if ledger.last(name) < count:
             disk = restoring.Copy(
-                str(root / name / copies.FILE), mirror.read(root / name / copies.FILE)
+                str(root / name / journal_copies.FILE),
+                mirror.read(root / name / journal_copies.FILE),
             )
-            redis = restoring.Copy("Redis", copies.from_ledger(ledger, name))
+            redis = restoring.Copy("Redis", journal_copies.from_ledger(ledger, name))
             restoring.longest(name, [redis, disk])
             lost.append(f"{name}: {count} entries in {disk.place}, {len(redis.entries)} in Redis")
     if lost:
@@ -121,7 +124,7 @@ def _entries(path: pathlib.Path) -> int:
 
 
 def _keep_journal(target: pathlib.Path, name: str, entries: Sequence[contract.Entry]) -> None:
-    path = target / name / copies.FILE
+    path = target / name / journal_copies.FILE
     with mirror.Mirror(path) as kept:
         copy = restoring.Copy(str(path), mirror.read(path))
         whole = restoring.longest(name, [restoring.Copy("Redis", entries), copy])
@@ -175,7 +178,7 @@ def _write_manifest(ledger: api.Ledger, target: pathlib.Path, lengths: dict[str,
 def _forget_archived(season: pathlib.Path) -> None:
     """Delete the leftovers of games that the copy's archive has by now."""
     left = list((season / leftovers.FOLDER).glob("*"))
-    journal = mirror.entries(season / copies.FILE) if left else ()
+    journal = mirror.entries(season / journal_copies.FILE) if left else ()
     starts = (entry.data for entry in journal if entry.kind == "attempt_started")
     games = {begun["attempt"]: begun["game"] for begun in starts}
     for path in left:

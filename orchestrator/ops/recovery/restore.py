@@ -19,8 +19,8 @@ from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors
 from orchestrator.ledger import api, mirror, restoring
-from orchestrator.ops.recovery import copies, leftovers
 from orchestrator.ops.recovery import games as archived_games
+from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season.fold import abandoning
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive as archives
@@ -32,7 +32,7 @@ CAUSE = "restored"  # of the end of an attempt that was in flight
 class Plan:
     """What a restore would do with one season."""
 
-    journal: copies.Journal
+    journal: journal_copies.Journal
     state: season_state.SeasonState
     lost: tuple[str, ...]  # finished games whose moves are in no copy
     spooled: tuple[str, ...]  # the same, but a hall has them: it keeps what was not archived
@@ -64,7 +64,7 @@ class Sources:
 
 def plan(
     ledger: api.Ledger, sources: Sources, refused: dict[str, str] | None = None
-) -> tuple[list[copies.Journal], list[Plan]]:
+) -> tuple[list[journal_copies.Journal], list[Plan]]:
     """Read and check every copy; return all journals, and what is to be done by season.
 
     With ``refused`` a season whose copies part, or are damaged, is put there with the reason,
@@ -74,7 +74,7 @@ def plan(
         RefusedError: there is no journal anywhere.
         LedgerDamagedError: two copies part, or one is damaged.
     """
-    journals = copies.survey(ledger, sources.roots, refused)
+    journals = journal_copies.survey(ledger, sources.roots, refused)
     if refused and not any(journal.is_season for journal in journals):
         raise errors.LedgerDamagedError(next(iter(refused.values())))
     if not journals:
@@ -85,13 +85,15 @@ def plan(
     return journals, [_plan(ledger, sources, journal) for journal in seasons]
 
 
-def _with_spooled(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> copies.Journal:
+def _with_spooled(
+    ledger: api.Ledger, sources: Sources, journal: journal_copies.Journal
+) -> journal_copies.Journal:
     """Return a journal with the result that the hall of its game in flight has on its disk.
 
     Redis went before it was recorded. It counts as it would have without that: no newer
     attempt was given the game.
     """
-    running = copies.fold(journal).running
+    running = journal_copies.fold(journal).running
     if running is None:
         return journal
     starts = [entry for entry in journal.entries if entry.kind == "attempt_started"]
@@ -111,7 +113,7 @@ def _with_spooled(ledger: api.Ledger, sources: Sources, journal: copies.Journal)
     return dataclasses.replace(journal, whole=whole)
 
 
-def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan:
+def _plan(ledger: api.Ledger, sources: Sources, journal: journal_copies.Journal) -> Plan:
     leftover = sources.leftovers(ledger, journal.name)
     lost: list[str] = []
     spooled: list[str] = []
@@ -124,7 +126,7 @@ def _plan(ledger: api.Ledger, sources: Sources, journal: copies.Journal) -> Plan
             finished = contract.GameFinished.model_validate(entry.data)
             if leftover.record(finished) is None:
                 (spooled if entry.seq <= journal.on_disk else lost).append(finished.game)
-    folded = copies.fold(journal)
+    folded = journal_copies.fold(journal)
     return Plan(journal, folded, tuple(lost), tuple(spooled), tuple(waiting))
 
 
@@ -147,7 +149,7 @@ def _has(folder: pathlib.Path) -> bool:
 def apply(
     ledger: api.Ledger,
     sources: Sources,
-    journals: Sequence[copies.Journal],
+    journals: Sequence[journal_copies.Journal],
     plans: Sequence[Plan],
     by: str,
     reason: str = "",
@@ -178,11 +180,11 @@ def apply(
     return epoch
 
 
-def _write_mirror(archive: pathlib.Path, journal: copies.Journal) -> None:
-    with mirror.Mirror(archive / journal.name / copies.FILE) as kept:
+def _write_mirror(archive: pathlib.Path, journal: journal_copies.Journal) -> None:
+    with mirror.Mirror(archive / journal.name / journal_copies.FILE) as kept:
         rest = journal.entries[kept.last :]
-        for start in range(0, len(rest), copies.BATCH):
-            kept.extend(rest[start : start + copies.BATCH])
+        for start in range(0, len(rest), journal_copies.BATCH):
+            kept.extend(rest[start : start + journal_copies.BATCH])
 
 
 def _mark_lost(sources: Sources, season_plan: Plan, *, without_games: bool) -> None:
@@ -199,12 +201,12 @@ def _write_events(archive: pathlib.Path, season_plan: Plan) -> None:
         kept.rebuild_event(event.id, played)
 
 
-def _load(ledger: api.Ledger, journal: copies.Journal) -> None:
+def _load(ledger: api.Ledger, journal: journal_copies.Journal) -> None:
     if journal.parted:
         ledger.forget_journal(journal.name)
     rest = journal.entries[0 if journal.parted else journal.in_redis :]
-    for start in range(0, len(rest), copies.BATCH):
-        reply = ledger.load(journal.name, rest[start : start + copies.BATCH])
+    for start in range(0, len(rest), journal_copies.BATCH):
+        reply = ledger.load(journal.name, rest[start : start + journal_copies.BATCH])
         _require_still(journal.name, reply)
 
 
@@ -275,7 +277,7 @@ def _end_attempt(ledger: api.Ledger, season_plan: Plan, by: str) -> None:
 
 
 def _tell(
-    ledger: api.Ledger, epoch: int, journals: Sequence[copies.Journal], by: str, reason: str
+    ledger: api.Ledger, epoch: int, journals: Sequence[journal_copies.Journal], by: str, reason: str
 ) -> None:
     lengths = {journal.name: len(journal.entries) for journal in journals}
     fact = {"epoch": epoch, "journals": lengths, "reason": reason}
