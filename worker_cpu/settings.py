@@ -1,4 +1,4 @@
-"""What a hall is told by its environment: where it lives, its lease, its cores.
+"""The settings of a hall from its environment: folders, lease, cores.
 
 Every setting is an environment variable, so that systemd units, ``farm up`` and tests
 give them the same way. The lease's numbers belong together: an engine is dead before

@@ -1,4 +1,4 @@
-"""The arithmetic of one engine's clock: nanoseconds inside, milliseconds told.
+"""The arithmetic of one engine's clock: nanoseconds inside, milliseconds outside.
 
 No clock is read here; thinking times are arguments. Invariants:
 

@@ -1,4 +1,4 @@
-"""What strangers may read of text that a host has written: words, no paths of its own.
+"""Redact text from a host for the public: no folders of its paths.
 
 Verdicts rest on what a host says (``cannot be started: … '/srv/engines/x'``), and engines are
 given paths as options. Spectators, feeds and PGN get both without the folders: of a path its

@@ -1,4 +1,4 @@
-"""Engine scores as the world reads them: White's view, pawns, mates in plies.
+"""Engine scores as viewers read them: White's view, pawns, mates in plies.
 
 Engines report from the mover's side (``contract.Score``); a mate and a centipawn score
 stay two kinds of number, so that no large evaluation is ever printed as a mate.

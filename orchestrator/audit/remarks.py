@@ -1,4 +1,4 @@
-"""What the remark behind a move says, in the words of the programs that write one.
+"""Read the comment behind a move, as each program writes it.
 
 Fields (``wv=0.12, d=20,``) are TCEC's and the farm's own. cutechess, fastchess and WinBoard
 write the mover's eval and the depth (``+0.12/20 1.5s``), Lichess commands (``[%eval 0.12]``):

@@ -1,4 +1,4 @@
-"""``farm lanes`` and ``farm set-aside``: the lanes of the halls, and results of a bad host."""
+"""``farm lanes`` and ``farm set-aside``: the lanes of the halls, and results of a faulty host."""
 
 from __future__ import annotations
 

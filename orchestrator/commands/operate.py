@@ -1,4 +1,4 @@
-"""Commands by which an operator steers a running season: pause, resume, gates, abort, drain.
+"""Commands of the operator: pause, resume, gates, abort, drain.
 
 Wishes are state in the ledger, read by the halls with every renewal; Celery's remote
 control would not reach a worker that is busy, draining or cut off.

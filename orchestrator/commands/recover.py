@@ -1,4 +1,4 @@
-"""Copies of the farm and the way back: ``farm export``, ``backup``, ``restore``."""
+"""Copies of the farm and their restore: ``farm export``, ``backup``, ``restore``."""
 
 from __future__ import annotations
 

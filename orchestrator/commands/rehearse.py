@@ -1,4 +1,4 @@
-"""``farm rehearse``: every engine of an event starts in earnest and plays a few moves."""
+"""``farm rehearse``: every engine of an event starts as in a game and plays a few moves."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The gateway: games of test matches for remote workers, and what they tell, checked."""
+"""The gateway: games of test matches for remote workers; their results are checked."""

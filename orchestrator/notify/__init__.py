@@ -1,1 +1,1 @@
-"""Notices to people: what happened that somebody must know, by mail and webhook."""
+"""Notices by mail and webhook: what people must know or decide."""

@@ -1,4 +1,4 @@
-"""Playoffs: a tie that matters creates an event of its own, which parts it.
+"""Playoffs: a tie that matters creates an event of its own, which decides it.
 
 A chain of tiebreaks that ends with ``playoff`` sends engines that stay level where a line runs
 through them (``decisions.questions``) into a playoff: two engines play pairs of games until one

@@ -1,4 +1,4 @@
-"""The reconciling loop: bring the journal up to what the rules say, keep the halls at work.
+"""The reconciling loop: decide what the rules say, and keep the halls busy.
 
 One pass: catch up with every season's journal (mirror first, then fold), append what
 ``decide`` finds, offer each hall its ready game, ring, look at the leases, archive.

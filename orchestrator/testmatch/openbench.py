@@ -1,4 +1,4 @@
-"""What an OpenBench instance and fishtest say of engines, books and tests, in this farm's words.
+"""Read engines, books and tests of an OpenBench instance or of fishtest as this farm's settings.
 
 OpenBench: ``Engines/*.json``, ``Books/*.json``, and the open tests of its database. fishtest: a
 run as its API gives it. Each test becomes the words of one ``farm match test``, a tuning those of

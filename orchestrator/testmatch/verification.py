@@ -1,4 +1,4 @@
-"""A game that a remote worker has told, checked against its order: nothing of it is believed.
+"""Check a game that a remote worker has reported, move by move, by its order.
 
 All moves are played again; every rule of the game sees every ply; both clocks are computed
 again from the thinking times; the result must be what the final position, the clocks or the

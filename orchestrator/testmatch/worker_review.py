@@ -1,4 +1,4 @@
-"""Which remote workers cannot be believed, folded from the journal of a test match.
+"""Find faulty or cheating remote workers from the journal of a test match.
 
 Four kinds of evidence, each of which may be looked at after every game:
 

@@ -1,4 +1,4 @@
-"""What follows when remote workers cannot be believed: facts in the farm's journal, stopped tokens.
+"""Condemn or pardon remote workers: entries in the farm's journal, stopped tokens.
 
 The farm's journal says who was condemned and who was pardoned, by whom and why, and at which
 evidence each match has ended; matches copy into their own journals what concerns them. So every

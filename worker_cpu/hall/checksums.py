@@ -1,4 +1,4 @@
-"""What plays is what was pinned: builds chosen, files compared with their checksums.
+"""Choose engines' builds, and compare their files with the pinned checksums.
 
 Before an official game the hall takes the best build of each engine for its processor and
 computes the SHA-256 of its program, its network and every other file that the roster

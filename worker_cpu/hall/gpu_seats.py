@@ -1,4 +1,4 @@
-"""Seats for engines that run on GPU boxes: wished for, waited for, freed.
+"""Seats of engines on GPU boxes: requested, awaited, freed.
 
 The wish is in the ledger under the attempt's token; Celery only rings. Invariants:
 

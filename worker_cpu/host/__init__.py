@@ -1,1 +1,1 @@
-"""The host: its processor time, what it took from engines, its heartbeat."""
+"""The host: processor time, stalls, heartbeat."""

@@ -1,4 +1,4 @@
-"""The pulse: did this host stand still, and what did it take from an engine meanwhile?
+"""The pulse: measure whether this host stood still, and what it took from an engine.
 
 One standard-library file, run as ``python -I -S pulse.py --fd N --cores 1,2`` beside the link.
 It sleeps for ``BEAT_NS``, looks at the host's counters, and sleeps again. Invariants:

@@ -1,4 +1,4 @@
-"""Was it the host? What a host took away from an engine while its clock ran.
+"""Measure what a host took away from an engine while its clock ran.
 
 The pulse (``pulse.py``, a process of its own) looks at the host all the time; asked after a
 flag, it tells the counters around that clock and how long the host stood still in it. Sources:

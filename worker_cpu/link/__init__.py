@@ -1,1 +1,1 @@
-"""The link: an attempt between Redis and its referee, its lease, and who is to blame."""
+"""The link: an attempt between Redis and its referee, its lease, and whose a fault is."""

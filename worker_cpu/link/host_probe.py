@@ -1,4 +1,4 @@
-"""When an engine's fault may be the host's, and how that is found out.
+"""Probe the host with the farm's own engine when an engine's fault may be the host's.
 
 Suspicious are a crash before both engines were ready, and crashes of two different engines
 in consecutive games of this hall, and any crash beside which the hall's control groups refused

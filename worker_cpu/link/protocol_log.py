@@ -1,4 +1,4 @@
-"""All that was said between referee and engines, compressed on the hall's disk.
+"""The protocol log of a game, compressed on the hall's disk.
 
 Bounded: an engine that writes without end fills neither the disk nor the record. Beyond the
 bound only what engines were sent is still kept, behind a line that says so.

@@ -1,4 +1,4 @@
-"""Whose turn it is to think: the engine that waits leaves the cores to its opponent.
+"""Freeze an engine that works in its opponent's turn: the cores are the opponent's.
 
 Pondering is off in every event. An engine that works on in its opponent's turn takes its
 opponent's time; it is held (``cgroup.freeze``) from then on whenever it is not on move. The link

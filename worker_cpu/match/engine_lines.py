@@ -1,4 +1,4 @@
-"""What is looked for in engines' lines: mates that are not there, and lines for the PGN.
+"""Search engines' lines for wrong mates and for lines that go into the PGN.
 
 The switches are fastchess' ``-check-mate-pvs`` and ``-pgnout match_line=``. Works on the traffic
 of one game, of UCI engines: which position a line belongs to is what the engine was last told.

@@ -1,4 +1,4 @@
-"""What a match tells while it runs and at its end, in the lines scripts know.
+"""What a match prints while it runs and at its end, in the lines that scripts read.
 
 ``Started game``, ``Finished game``, ``Score of``, ``Elo difference`` and ``SPRT`` lines are
 close to cutechess-cli's, because other programs read them. A table with all numbers ends

@@ -1,4 +1,4 @@
-"""Ctrl-C and its kin, heard by a match that waits in a poll.
+"""Ctrl-C and other signals of a match that waits in a poll.
 
 Invariant: a signal is counted the moment it comes, and wakes the poll by a byte in a pipe;
 the handlers that stood before stand again when the match is over.

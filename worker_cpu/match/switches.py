@@ -1,4 +1,4 @@
-"""The switches of ``farm match``, one by one: what each may say and what it settles.
+"""The switches of ``farm match``, one by one: allowed values and effect.
 
 A switch without a reader is refused by name, with what is used here instead.
 """

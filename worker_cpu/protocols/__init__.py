@@ -1,1 +1,1 @@
-"""What engines say and are told, as pure text in and values out."""
+"""The engines' protocols as pure text: lines in, values and commands out."""

@@ -1,4 +1,4 @@
-"""What is to be set on an engine: the event's limits, then what its author asks for.
+"""Which options are set on an engine: the event's limits, then what its author asks for.
 
 Pure: an engine's offer, an author's wishes and an order in, wishes
 out, in the order of setting; whether an option takes the value is ``options``' to find out.

@@ -1,4 +1,4 @@
-"""One game at a referee's desk, from its order to its outcome.
+"""One game of a referee, from its order to its outcome.
 
 Invariants: each ply of a journaled order is with the link before the next
 clock starts; a move that came after the flag is not played, even if it mates (S16-15a,

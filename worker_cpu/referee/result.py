@@ -1,4 +1,4 @@
-"""A finished game made whole: the referee's last word, the plies, and where it was played."""
+"""Build the record of a finished game: outcome, plies, and where it was played."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engines that a remote worker builds from source: fetched, built beside no game, and told of.
+"""Build engines from source for a remote worker, beside no game, and report them.
 
 The worker's own process fetches the sources, since it has the token; a child builds them, since
 builds take minutes in which leases are renewed. The child ends with the worker, and with it the

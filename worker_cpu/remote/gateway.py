@@ -1,4 +1,4 @@
-"""A remote worker's way to its gateway: one request at a time over HTTPS, and what may go wrong.
+"""A remote worker's requests to its gateway over HTTPS, one at a time, and their errors.
 
 Proxies and certificates are those of the environment (``HTTPS_PROXY``, ``NO_PROXY``,
 ``SSL_CERT_FILE``). A token goes to the address that the worker was given and to no other:

@@ -1,4 +1,4 @@
-"""A remote worker's directory: what it was dealt, and what it has played and not told yet.
+"""A remote worker's directory: what it was dealt, and results that are not reported yet.
 
 ::
 

@@ -1,4 +1,4 @@
-"""``farm bench-host``: measure this hall and its GPU boxes, record them, hold them to it."""
+"""``farm bench-host``: measure this hall and its GPU boxes, record the figures, compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fairness gate: are this hall and its GPU boxes what they were when they were recorded?
+"""The fairness gate: are this hall and its GPU boxes as fast as recorded?
 
 A short reference bench of each host (speed, and a signature that is the same on every sound
 one), and of each box's network (round trip, jitter, offset of the time of day). Recorded by

@@ -1,4 +1,4 @@
-"""The keeper of one lane in its worker's child: test games, one after the other.
+"""A lane's worker, in Celery's child: test games, one after the other.
 
 A lane's worker plays as long as a test match has games for it, and leaves the lane when
 an official game waits. Invariants:

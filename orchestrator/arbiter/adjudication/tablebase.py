@@ -1,4 +1,4 @@
-"""The tablebase rule `syzygy` (S16-11d, S17-11d, CUP-6c, FRC-6c), told what the tables say.
+"""The tablebase rule `syzygy` (S16-11d, S17-11d, CUP-6c, FRC-6c), given what the tables say.
 
 The first position with few enough men and without castling rights ends the game. It is
 judged with the fifty-move counter it has: a win that the counter would cut short (a

@@ -1,4 +1,4 @@
-"""Finished games from where they lie: the ledger just after their end, then the archive.
+"""Read finished games: from the ledger just after their end, then from the archive.
 
 Read only. ``Album.brief`` is the little that tables need of each game and is remembered;
 whole records are read again whenever somebody asks for one. A game that nobody kept (an

@@ -1,4 +1,4 @@
-"""Where rating list and forecasts stand in the library, and what stands there before them."""
+"""The paths of rating list and forecasts in the library, and what precedes the first ones."""
 
 from __future__ import annotations
 

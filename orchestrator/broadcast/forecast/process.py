@@ -1,4 +1,4 @@
-"""The process that computes, so that the page's own does nothing but show.
+"""The process that computes ratings and forecasts, so that the page's own process only serves.
 
 ``python -m orchestrator.broadcast.forecast.process SETTINGS`` reads JSON lines: a journal's
 next entries (``{"season": …, "entries": [lines of journal.jsonl]}``), and the question for

@@ -1,4 +1,4 @@
-"""What the operator says about rating list and forecast."""
+"""The operator's settings for rating list and forecast."""
 
 from __future__ import annotations
 

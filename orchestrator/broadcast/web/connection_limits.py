@@ -1,4 +1,4 @@
-"""Who may come in: so many connections at once, so many of them from one address.
+"""Limits of connections: of all at once, and of one address.
 
 A connection too many is answered by 503 before a byte of it is read, and costs no task.
 The reverse proxy speaks for many addresses and limits them itself (``deploy/nginx``): only

@@ -1,4 +1,4 @@
-"""The documents of the installed version, as they were written: runbooks for whoever is woken.
+"""Serve the documents of the installed version, runbooks among them.
 
 The farm's own alerts link here (``/docs/runbooks/NAME/``), so that a runbook is at hand on
 a network that reaches nothing else, and is the one of the version that runs. Invariants: only

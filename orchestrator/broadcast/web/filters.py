@@ -1,4 +1,4 @@
-"""What a download of many games was asked for: which games pass, and which words name nothing.
+"""The filters of a download of many games, and the errors for wrong ones.
 
 An engine is named by any part of a name it plays under, or by its whole id; upper and lower
 case are one. Words that name nothing of the season are told instead of answered by an empty

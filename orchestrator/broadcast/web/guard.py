@@ -1,4 +1,4 @@
-"""Defence: what every answer carries, and what happens to clients that harm.
+"""Defence: headers of every answer, time-outs, and what happens to clients that misbehave.
 
 There is no way to write: every method but GET, HEAD and OPTIONS is refused (socket.io's
 polling posts its pings). A connection that says nothing, or reads nothing, is cut, so

@@ -1,4 +1,4 @@
-"""Who listens, and what each is sent: every event is rendered once and shared.
+"""The listeners of the stream and their queues: every event is rendered once and shared.
 
 All of it runs on the web's event loop. A browser's bytes go straight to its connection
 (``streams``); a viewer that speaks one of TCEC's protocols has a queue of bounded length.

@@ -1,4 +1,4 @@
-"""Addresses of our page, as other programs are given them.
+"""Absolute addresses of the page, for other programs.
 
 They begin with the public base address that the operator has set. Without one they begin
 with what the request calls this server, which is the client's word alone. Such an answer is no

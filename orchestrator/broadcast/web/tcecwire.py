@@ -1,4 +1,4 @@
-"""How TCEC's viewers are spoken to: socket.io 2 events, or arrays over a plain WebSocket."""
+"""The messages of TCEC's viewers: socket.io 2 events, or arrays over a plain WebSocket."""
 
 from __future__ import annotations
 

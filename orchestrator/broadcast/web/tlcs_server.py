@@ -1,4 +1,4 @@
-"""TLCS over UDP: who may listen, and how lines reach viewers that lose some.
+"""TLCS over UDP: viewers, their limits, and lines that are sent again until acknowledged.
 
 A lasting line is numbered and sent again until it is acknowledged, one at a time: a viewer takes a
 lower number than its last for an old one, so that nothing may overtake. Viewers that are behind

@@ -1,4 +1,4 @@
-"""Single values of a season file: how each is written, and what is said of a wrong one."""
+"""Parsers of single values of a season file, with the errors for wrong ones."""
 
 from __future__ import annotations
 

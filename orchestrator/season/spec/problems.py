@@ -1,4 +1,4 @@
-"""Say what is wrong in a season file: the place, what was found, what is allowed.
+"""Describe an error in a season file: the place, what was found, what is allowed.
 
 Places are written as a director finds them: ``[event league] time_control``. All
 problems that one step of reading has found become one ``SeasonFileError``.
