@@ -155,6 +155,18 @@ def test_old_releases_go_but_those_that_run(place: Place, tmp_path: pathlib.Path
     assert place.releases() == 2
 
 
+def test_upgrades_that_are_built_first_leave_no_old_release_behind(place: Place) -> None:
+    """As playbooks do it, each version prepared and then switched to; the way back is kept."""
+    place.install()
+    for version in ("2", "3", "4"):
+        place.version(version)
+        assert [place.install("--prepare"), place.install()] == ["prepared", "switched"]
+        assert place.releases() == 2
+    place.version("3")
+    assert place.install() == "switched"
+    assert (place.installed(), place.releases()) == ("3", 2)
+
+
 def test_an_install_of_before_there_were_releases_is_taken_over(place: Place) -> None:
     """Folders of that time become links, so that units find what they name."""
     for name in ("venv", "docs", "source"):
