@@ -79,6 +79,7 @@ def test_only_modules_of_ansible_core_are_used() -> None:
 # A farm that says: drained, and a game is in flight in hall-7; it notes what it was asked.
 BUSY = """#!/bin/sh
 echo "$1 $2 $3" >> {place}/words
+[ "$1" = status ] && [ -e {place}/away ] && {{ {place}/away; echo no Redis >&2; exit 4; }}
 [ "$1" = status ] && cat {place}/status
 [ "$1" = doctor ] && env > {place}/asked
 exit 0
@@ -163,6 +164,29 @@ def test_an_upgrade_stops_on_all_hosts_while_a_game_is_in_flight(two: Hosts) -> 
     assert two.words("drain") == ["hall-7", "hall-8"], "both before one is waited for"
     assert "a game is in flight in hall-7 on hall-host" in done.stdout + done.stderr
     assert "Upgrade the control host" not in done.stdout, done.stdout
+
+
+def drain(two: Hosts, away: str) -> subprocess.CompletedProcess[str]:
+    """Drain a hall, with a Redis that is away until the program ``away`` has removed itself."""
+    (two.place / "status").write_text(IDLE)
+    (two.place / "away").write_text(f"#!/bin/sh\n{away}\n")
+    (two.place / "away").chmod(0o755)
+    told = {"upgrade_farm": [str(two.place / "farm")], "upgrade_hall": "hall-7"}
+    told |= {"upgrade_tries": 2, "upgrade_delay_seconds": 1, "upgrade_reason": "test"}
+    steps = {"ansible.builtin.import_tasks": str(playbooks.ANSIBLE / "playbooks/tasks/drain.yml")}
+    play = {"name": "Drain", "hosts": "hall-host", "gather_facts": False}
+    play |= {"vars": told, "tasks": [{"name": "Drain", **steps}]}
+    (two.place / "play.yml").write_text(yaml.dump([play]))
+    return playbooks.tool("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
+
+
+def test_a_drain_outlasts_a_moment_without_redis(two: Hosts) -> None:
+    """Hours of waiting are not lost by one look that failed; where all fail it says why."""
+    done = drain(two, 'rm "$0"')
+    assert done.returncode == 0, done.stdout
+    done = drain(two, ":")
+    assert done.returncode != 0
+    assert "is not known: `farm status` on control-host says: no Redis" in done.stdout
 
 
 def test_an_upgrade_that_cannot_be_built_drains_nobody(two: Hosts) -> None:
@@ -271,6 +295,32 @@ def test_the_doctor_looks_at_the_hall_as_its_unit_plays(two: Hosts) -> None:
     asked = (two.place / "asked").read_text().splitlines()
     assert "FARM_SANDBOX=plain" in asked
     assert {"FARM_HALL=hall-7", "FARM_HOST=hall-host"} <= set(asked)
+
+
+SETTINGS = re.compile(r"/etc/farm/[\w{}. -]+\.(env|toml)|/usr/local/sbin/farm-gpu-clocks")
+ONCE = "/etc/farm/backup.env"  # read each time by a unit that a timer starts
+
+
+def test_settings_that_have_changed_are_taken_or_reported() -> None:
+    """What plays nothing is restarted by a handler; of what plays, the playbook says what to do."""
+    found = set()
+    for role in playbooks.ROLES:
+        folder = playbooks.ANSIBLE / "roles" / role
+        for path in sorted((folder / "tasks").glob("*.yml")):
+            for task in yaml.safe_load(path.read_text()):
+                written = task.get("ansible.builtin.template") or task.get("ansible.builtin.copy")
+                dest = str((written or {}).get("dest"))
+                if not SETTINGS.fullmatch(dest) or dest == ONCE:
+                    continue
+                found.add(dest.rpartition("/")[2])
+                plays = role == "hall"
+                handlers = yaml.safe_load((folder / "handlers/main.yml").read_text())
+                named = {handler["name"] for handler in handlers}
+                assert plays or task.get("notify") in named, dest
+                text = (folder / "tasks/main.yml").read_text()
+                assert not plays or text.count(f"{task['register']}") >= 2, dest
+    assert {"farm.env", "gpu.env", "notify.toml", "farm-gpu-clocks"} < found
+    assert len(found) == 9
 
 
 # -- tasks and templates by themselves ---------------------------------------------------------
