@@ -89,6 +89,44 @@ def test_restic_keeps_encrypted_copies_that_can_be_restored(
 
 
 @pytest.mark.parametrize(
+    ("repository", "asked"),
+    [
+        ("sftp:farm@backup.example.org:{0}", "-i key farm@backup.example.org -s sftp"),
+        (
+            "sftp://farm@backup.example.org:2222/{0}",
+            "-i key -p 2222 farm@backup.example.org -s sftp",
+        ),
+    ],
+)
+def test_restic_goes_by_the_key_that_hosts_are_given(
+    copy: pathlib.Path, tmp_path: pathlib.Path, repository: str, asked: str
+) -> None:
+    """SFTP is spoken through FARM_OFFSITE_SSH: the user of the unit has no key of his own."""
+    server = pathlib.Path("/usr/lib/openssh/sftp-server")
+    if not server.exists():
+        pytest.skip("openssh-server is not installed (scripts/system-packages.txt)")
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\nexec {server}\n')
+    ssh.chmod(0o755)
+    (tmp_path / "password").write_text("secret\n")
+    place = {"RESTIC_PASSWORD_FILE": str(tmp_path / "password")}
+    here = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **place}
+    words = ["restic", "-q", "-r", str(tmp_path / "repository"), "init"]
+    if shutil.which("restic"):
+        subprocess.run(words, env=here, check=True)
+    done = offsite(
+        copy,
+        FARM_OFFSITE="restic",
+        FARM_OFFSITE_SSH=f"{ssh} -i key",
+        RESTIC_REPOSITORY=repository.format(tmp_path / "repository"),
+        **place,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set((tmp_path / "asked").read_text().splitlines()) == {asked}
+    assert list((tmp_path / "repository" / "snapshots").iterdir())
+
+
+@pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({}, "FARM_OFFSITE: found ''; allowed: restic, rsync"),
