@@ -112,7 +112,7 @@ def test_units_start_what_farm_up_starts() -> None:
     assert "WatchdogSec=" in text
 
 
-PLAYING = ("farm-hall@.service", "farm-lane@.service", "farm-kibitz@.service")
+PLAYING = ("farm-hall@.service", "farm-lane@.service", "farm-kibitz@.service", "farm-gpu.service")
 
 
 @pytest.mark.parametrize("name", PLAYING)
@@ -128,6 +128,16 @@ def test_what_starts_engines_finds_those_of_the_farm_and_of_debian(name: str) ->
 def test_a_drained_worker_stays_ended(name: str) -> None:
     """It ends with status 0, which alone is no reason to start it again."""
     assert "\nRestart=on-failure\n" in (DEPLOY / "systemd" / name).read_text()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*UNITS, *(watched_run.ROOT / "ansible" / "roles").glob("*/templates/*.conf.j2")],
+    ids=lambda path: path.name,
+)
+def test_no_unit_fails_in_silence(path: pathlib.Path) -> None:
+    """An Assert that does not hold leaves no failed unit: no OnFailure= and no alert follows."""
+    assert not re.search(r"^Assert\w+=", path.read_text(), re.MULTILINE)
 
 
 def test_a_lane_is_never_started_as_the_hall() -> None:
@@ -187,10 +197,11 @@ def test_the_compose_file_keeps_its_schema() -> None:
     """It is valid by the Compose specification; its files, volumes and secrets are there."""
     told = yaml.safe_load((DEPLOY / "compose" / "compose.yml").read_text())
     schema = json.loads((VENDOR / "compose-spec.json").read_text())
-    beside = yaml.safe_load((DEPLOY / "compose" / "tlcs.yml").read_text())
-    assert beside["services"].keys() <= told["services"].keys()
-    for one in (told, beside):
-        jsonschema.Draft7Validator(schema).validate(one)
+    jsonschema.Draft7Validator(schema).validate(told)
+    for name in ("tlcs.yml", "offsite.yml"):
+        beside = yaml.safe_load((DEPLOY / "compose" / name).read_text())
+        assert beside["services"].keys() <= told["services"].keys()
+        jsonschema.Draft7Validator(schema).validate(beside)
     wanted = {"redis", "serve", "web", "prometheus", "alertmanager", "grafana", "exporter"}
     assert wanted <= told["services"].keys()
     for name, service in told["services"].items():
