@@ -21,6 +21,7 @@ from collections.abc import Iterator
 import click
 import pytest
 import watched_run
+import yaml
 
 from orchestrator import commands
 from orchestrator.commands import families
@@ -142,6 +143,22 @@ def end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def test_every_setting_of_a_role_that_a_page_names_exists() -> None:
+    """Pages and runbooks name variables of roles and inventory by their whole names."""
+    known, roles = set[str](), list[str]()
+    for path in (watched_run.ROOT / "ansible" / "roles").glob("*/meta/argument_specs.yml"):
+        roles.append(path.parts[-3])
+        known |= yaml.safe_load(path.read_text())["argument_specs"]["main"]["options"].keys()
+    playbooks = (watched_run.ROOT / "ansible" / "playbooks").rglob("*.yml")
+    known |= {"gpu_boxes"} | {
+        word for path in playbooks for word in re.findall(r"\bupgrade_\w+", path.read_text())
+    }
+    names = re.compile(rf"`((?:{'|'.join([*roles, 'upgrade'])})_[a-z_]+)[`:=]")
+    pages = [*DOCS.rglob("*.md"), *(watched_run.ROOT / "ansible").rglob("*.md")]
+    for page in (one for one in pages if REFERENCE not in one.parents):  # those are the program's
+        assert set(names.findall(page.read_text(encoding="utf-8"))) <= known, page
 
 
 def test_every_page_is_found_in_the_menu() -> None:
