@@ -7,6 +7,7 @@ there, free of foreign processes, cool and not throttled; an answer says why it 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -74,7 +75,8 @@ class Box:
             answer = contract.SeatAnswer.decode(text)
             seating = self._seating(holder.hall, holder.attempt, holder.token)
         except ValueError as error:
-            log.error("answer.unreadable", attempt=holder.attempt, error=str(error))  # noqa: TRY400 - its text says all
+            about = self._about(holder.hall, holder.attempt)
+            log.error("answer.unreadable", error=str(error), **about)  # noqa: TRY400 - its text says all
             return
         if answer.state == "ready":
             self._running[holder.attempt] = (seating, answer)
@@ -90,16 +92,29 @@ class Box:
             log.error("request.unreadable", attempt=attempt, error=str(error))  # noqa: TRY400 - its text says all
             self._seats.free_seats(self._settings.box, attempt)
             return
+        with structlog.contextvars.bound_contextvars(**self._about(request.hall, attempt)):
+            self._answer(seating, request)
+        self._runs.prune()
+
+    def _answer(self, seating: seats.Seating, request: contract.SeatRequest) -> None:
         answer = self._prepared(seating, request)
         plays = answer.state == "ready" and answer.bench is None
         taken = self._wanted() if plays else ()
         reply = self._seats.take_seats(seating, taken, answer.encode())
-        log.info("seats.answered", attempt=attempt, state=answer.state, reason=answer.reason)
+        log.info("seats.answered", state=answer.state, reason=answer.reason)
         if isinstance(reply, api.Fenced):  # nobody waits for it any more
-            self._seats.free_seats(self._settings.box, attempt)
+            self._seats.free_seats(self._settings.box, seating.attempt)
         elif plays and isinstance(reply, api.Written):
-            self._running = {attempt: (seating, answer)}
-        self._runs.prune()
+            self._running = {seating.attempt: (seating, answer)}
+
+    def _about(self, hall: str, attempt: str) -> dict[str, str]:
+        """Return what log lines about an attempt carry; a trial is of no game."""
+        ids = {"attempt": attempt, "hall": hall}
+        with contextlib.suppress(errors.LedgerForeignError):
+            slot = self._ledger.slot(hall)
+            if slot is not None and slot.attempt == attempt:
+                ids |= {"season": slot.season, "game": slot.game}
+        return ids
 
     def _prepared(
         self, seating: seats.Seating, request: contract.SeatRequest

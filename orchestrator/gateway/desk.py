@@ -211,7 +211,8 @@ class Desk:
                 reply = self._record(batch, game, seen)
             except (verification.WrongGameError, errors.BookError) as error:
                 self._batches.give_back(batch.id, token.id, reported.token, refused=True)
-                log.warning("game.refused", worker=batch.worker, game=game.number, why=str(error))
+                ids = {"match": batch.match, "game": game.number, "batch": batch.id}
+                log.warning("game.refused", worker=batch.worker, why=str(error), **ids)
                 refused = {game.number: str(error)}
                 return remote.GamesHeard(
                     recorded=tuple(recorded),

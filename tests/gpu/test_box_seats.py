@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import harness
 import pytest
+import structlog
 
 from orchestrator import contract
 from orchestrator.ledger import api, connection, keys, seat_store, seats, store
@@ -84,6 +85,30 @@ def test_a_seat_is_an_order_for_the_agent(wishing: Wishing) -> None:
     assert order["env"]["CUDA_VISIBLE_DEVICES"] == "", "no GPU was given"
     assert order["env"]["FARM_GAME"] == "game-1"
     assert "FARM_REDIS_URL" not in order["env"]
+
+
+def test_its_log_names_season_game_and_attempt(wishing: Wishing) -> None:
+    """As the hall's lines do, so that one search finds what both did for a game."""
+    ids = {"season": "s", "game": "league.1", "attempt": "a-1", "hall": "main"}
+    token, numbers = contract.Token(1, 1), ("ttl", "deadline", "ply", "last_move")
+    slot = dict.fromkeys(("worker", "host", "lane", "suspect", "abort"), "") | ids
+    slot |= dict.fromkeys(numbers, str(2**40)) | {"token": str(token)}
+    wishing.server.client.hset(keys.Keys().slot("main"), mapping=slot)
+    request = contract.SeatRequest(
+        hall="main",
+        attempt="a-1",
+        token=str(token),
+        game="league.1",
+        engines={"white": engine("one", sys.executable, "-V")},
+        grace_ms=1_000,
+        beat_ms=100,
+    )
+    seating = seats.Seating("box-1", "main", "a-1", token)
+    assert wishing.seats.want_seats(seating, request.encode()) == api.Written()
+    with structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as lines:
+        wishing.box.look()
+    (line,) = [one for one in lines if one["event"] == "seats.answered"]
+    assert line.items() >= (ids | {"state": "ready"}).items()
 
 
 def test_what_a_box_lacks_is_a_refusal_with_its_reason(wishing: Wishing) -> None:

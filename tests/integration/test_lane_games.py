@@ -173,6 +173,10 @@ def test_lanes_share_no_core_and_an_official_event_is_alone(tmp_path: pathlib.Pa
             kept.stop()
     assert watcher.faults == []
     assert watcher.official > 0
+    lines = [line for lane in kept.lanes for line in lane.log.read_text().splitlines()]
+    told = [json.loads(line) for line in lines if '"event": "test.' in line]
+    assert {line["event"] for line in told} >= {"test.started", "test.ended"}
+    assert all({"match", "game", "attempt", "lane"} <= line.keys() for line in told)
     lost = [entry.data for entry in kept.results() if entry.kind == lanes.LOST]
     assert {data["lane"] for data in lost} <= {"b"}, lost
     games = [entry.data["game"] for entry in kept.results() if entry.kind == lanes.GAME]

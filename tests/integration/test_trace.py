@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import pathlib
@@ -9,8 +10,11 @@ import sys
 
 import harness
 import pytest
+import structlog
 
+from orchestrator.ledger import api
 from orchestrator.ops import supervisor
+from worker_cpu.kibitz import service
 
 
 def test_a_game_is_one_timeline(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +58,18 @@ def test_every_line_about_a_game_can_be_found(tmp_path: pathlib.Path) -> None:
             line = json.loads(text) if text.startswith("{") else {}
             if line.get("game") or line.get("attempt"):
                 assert line.get("season"), text
+
+
+def test_a_kibitzer_names_the_game_that_it_cannot_read() -> None:
+    """Season, game and attempt, as everybody who logs something of a game."""
+    ids = {"season": "s", "game": "league.1", "attempt": "a-1"}
+    more = {field.name: "" for field in dataclasses.fields(api.Slot)}
+    kibitzer = object.__new__(service.Kibitzer)
+    kibitzer._refused = ""
+    with structlog.testing.capture_logs() as lines:
+        assert kibitzer._begin(api.Slot(**(more | ids | {"order": "{}"}))) is None  # type: ignore[arg-type]
+    (line,) = lines
+    assert line.items() >= (ids | {"event": "kibitzer.game_refused"}).items()
 
 
 def _plays(farm: harness.Farm) -> bool:

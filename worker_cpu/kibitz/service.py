@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import pydantic
@@ -44,6 +44,7 @@ class Followed:
     def __init__(self, attempt: str, order: contract.GameOrder) -> None:
         """Set up the opening; raise ``BookError`` for one that cannot be played."""
         self.attempt = attempt
+        self.ids = {"season": order.season, "game": order.game, "attempt": attempt}
         self._board = board.GameBoard(order.opening, order.variant)
 
     @property
@@ -207,22 +208,23 @@ class Kibitzer:
             order = contract.GameOrder.decode(slot.order)
             return Followed(slot.attempt, order)
         except (pydantic.ValidationError, errors.BookError) as error:
-            self._refuse(slot.attempt, error)
+            ids = {"season": slot.season, "game": slot.game, "attempt": slot.attempt}
+            self._refuse(ids, error)
             return None
 
     def _position(self, game: Followed) -> analyst.Place | None:
         try:
             game.take(self._ledger.plies(game.attempt, game.ply))
         except ValueError as error:
-            self._refuse(game.attempt, error)
+            self._refuse(game.ids, error)
             self._game = None
             return None
         return game.position()
 
-    def _refuse(self, attempt: str, error: Exception) -> None:
+    def _refuse(self, ids: Mapping[str, str], error: Exception) -> None:
         """Leave a game alone that this version cannot read; the next one may be better."""
-        self._refused = attempt
-        log.error("kibitzer.game_refused", attempt=attempt, error=str(error))
+        self._refused = ids["attempt"]
+        log.error("kibitzer.game_refused", error=str(error), **ids)
 
     # -- what is told ------------------------------------------------------------------
 

@@ -128,12 +128,14 @@ class LaneWorker:
         lease = _lease(claim, dealt)
         enough = time.monotonic() + BATCH_SECONDS
         while lease.games:
-            log.info("test.started", match=lease.match, game=lease.game, lane=lease.lane)
-            began = time.monotonic()
-            end = self._play(lease, lock)
-            now = time.monotonic()
-            self._game_seconds = now - began
-            left = self._record(lease, end, goes_on=now < enough)
+            ids = {"match": lease.match, "game": lease.game, "attempt": lease.attempt}
+            with structlog.contextvars.bound_contextvars(**ids, hall=lease.hall, lane=lease.lane):
+                log.info("test.started")
+                began = time.monotonic()
+                end = self._play(lease, lock)
+                now = time.monotonic()
+                self._game_seconds = now - began
+                left = self._record(lease, end, goes_on=now < enough)
             lease = dataclasses.replace(lease, games=left)
         return True
 
@@ -244,7 +246,7 @@ class LaneWorker:
 
         # While Redis stays away this raises, and the game is played again.
         reply = redis_retry.retry(record)
-        log.info("test.ended", match=lease.match, game=lease.game, reply=str(reply))
+        log.info("test.ended", reply=str(reply))
         return () if isinstance(reply, api.Fenced) else reply.left
 
 
@@ -320,7 +322,8 @@ def settle(ledger_lanes: lanes.Lanes, hall_name: str, host: str, lane: str | Non
         if lease.host == host and lane in {None, lease.lane}:
             loss = {"game": lease.game, "lane": lease.lane, "host": host, "cause": "worker lost"}
             ledger_lanes.complete_lane(lease, contract.dumps(loss), lanes.LOST)
-            log.warning("test.given_up", match=lease.match, game=lease.game, lane=lease.lane)
+            ids = {"match": lease.match, "game": lease.game, "attempt": lease.attempt}
+            log.warning("test.given_up", **ids, lane=lease.lane)
 
 
 def batch_size(game_seconds: float) -> int:

@@ -50,7 +50,7 @@ def _submit(
         spooled = hall_directory.Spooled.decode(path.read_bytes())
     except errors.HostError as error:
         directory.set_aside(path, str(error))
-        log.exception("spool.unreadable", path=path.name)
+        log.exception("spool.unreadable", path=path.name, attempt=path.stem)
         return
     reply = ledger.complete(
         spooled.hall, spooled.token, spooled.season, spooled.finished, spooled.record
