@@ -141,6 +141,7 @@ def test_each_image_reads_its_own_secrets_and_no_other(place: pathlib.Path) -> N
     """A secret is a bound file with its owner and mode; one that cannot be read starts nothing."""
     users = {"orchestrator.password": FARM, "broadcast.password": FARM, "exporter.password": FARM}
     users |= {"users.acl": REDIS, "redis.key": REDIS, "grafana-password": "472", "ca.key": "0"}
+    users |= {"restic-password": FARM}
     users |= {"worker.password": "0", "admin.password": "0", "anna.password": "0"}
     for name, owner in users.items():
         for user in (FARM, REDIS, "472", "65534"):
@@ -151,6 +152,33 @@ def test_each_image_reads_its_own_secrets_and_no_other(place: pathlib.Path) -> N
         subprocess.run([*as_user(FARM), "test", "-r", place / "secrets" / name], check=True)
     files = {secret["file"].removeprefix("./secrets/") for secret in TOLD["secrets"].values()}
     assert files <= {path.name for path in (place / "secrets").iterdir()}
+
+
+def test_copies_leave_the_host_by_restic(place: pathlib.Path) -> None:
+    """With the settings, the secret and the user of service backup, by the program in the image."""
+    if shutil.which("restic") is None:
+        pytest.skip("restic is not installed (scripts/system-packages.txt)")
+    beside = yaml.safe_load((COMPOSE / "offsite.yml").read_text())
+    settings = beside["services"]["backup"]["environment"]
+    (secret,) = beside["services"]["backup"]["secrets"]
+    password = settings["RESTIC_PASSWORD_FILE"].replace(
+        f"/run/secrets/{secret}", str(place / beside["secrets"][secret]["file"])
+    )
+    told = settings | {"RESTIC_PASSWORD_FILE": password, "FARM_OFFSITE_KEEP": "30"}
+    told |= {"RESTIC_REPOSITORY": str(place / "away"), "PATH": "/usr/bin:/bin"}
+    file = (COMPOSE / "Dockerfile").read_text()
+    copied = {there: here for here, there in re.findall(r"^COPY (\S+) (\S+)$", file, re.MULTILINE)}
+    script = (run.ROOT / copied[settings["FARM_BACKUP_OFFSITE"]]).read_text()
+    for name in ("away", "copy"):
+        (place / name).mkdir()
+        os.chown(place / name, int(FARM), int(FARM))
+    (place / "copy" / "backup.json").write_text("{}")
+    made = ["restic", "--quiet", "--no-cache", "init"]
+    for words in (made, ["sh", "-c", script, "farm-offsite", str(place / "copy")]):
+        command = [*as_user(FARM), *words]
+        done = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert list((place / "away" / "snapshots").iterdir())
 
 
 def test_secrets_are_made_once(place: pathlib.Path) -> None:
