@@ -206,7 +206,7 @@ def check_durability(client: redis.Redis) -> list[str]:
 def _reload_complaints(client: redis.Redis) -> list[str]:
     """Say what the server would lose when it loads its append-only file.
 
-    It replays that file as the default user. Redis up to 7.4 and Valkey up to 9.1.1 check this
+    It replays that file as the default user. Redis up to 8.2 and Valkey up to 9.1.1 check this
     user's rules again at each EXEC, and drop the whole transaction where one command is forbidden
     (redis/redis#14541); whether the user is on or off does not matter.
     """

@@ -11,7 +11,7 @@ has the table in words). Invariants:
   ``gateway`` nothing but batches and results of test matches;
 * passwords stand here as SHA-256 only, as Redis keeps them;
 * the default user is off, so nobody logs in as it, and may do everything: Redis replays its
-  append-only file as the default user, and up to 7.4 (Valkey up to 9.1.1) checks that user's
+  append-only file as the default user, and up to 8.2 (Valkey up to 9.1.1) checks that user's
   rules again at each EXEC. Without them it drops every script that wrote more than once.
 
 Rules are those of Redis 7 (``%R~``). Celery's remote control and events are channels: operators

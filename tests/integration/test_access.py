@@ -303,16 +303,20 @@ def test_there_is_no_default_user(server: Server) -> None:
     assert "wrong@" not in str(refused.value)
 
 
-SERVERS = [
-    path
-    for path in (embedded_redis.find_server()[0], embedded_redis.wheel_server())
-    if path is not None
+SYSTEM, WHEEL = embedded_redis.find_server()[0], embedded_redis.wheel_server()
+OTHERS = [pathlib.Path(one) for one in os.environ.get("FARM_REDIS_SERVERS", "").split(":") if one]
+# A server, and the one that is started on its data at the end: none reads what a later one wrote.
+UPGRADES = [
+    *((SYSTEM, later) for later in (WHEEL or SYSTEM, *OTHERS)),
+    *((later, later) for later in (WHEEL, *OTHERS) if later is not None),
 ]
 
 
-@pytest.mark.parametrize("program", SERVERS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    ("program", "later"), UPGRADES, ids=lambda path: f"{path.parent.name}/{path.name}"
+)
 def test_a_restart_in_mid_season_loses_nothing(
-    program: pathlib.Path, tmp_path: pathlib.Path
+    program: pathlib.Path, later: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     """Redis is killed, ended and upgraded under a season: what it had acknowledged it has again."""
     farm = harness.Farm(tmp_path, harness.CALM)
@@ -331,7 +335,7 @@ def test_a_restart_in_mid_season_loses_nothing(
             os.kill(old, how)
             harness.wait(lambda old=old: not harness.alive(old), "the end of Redis")
             if number == 3:
-                farm.redis.upgrade(SERVERS[-1])
+                farm.redis.upgrade(later)
             farm.keep_alive()
             assert farm.ledger.read("s", 0)[: len(before)] == before
             assert farm.ledger.seasons() == ("s",)
