@@ -31,15 +31,15 @@ def test_a_remote_move_beside_a_local_one(tmp_path: pathlib.Path) -> None:
         for ply, (read, wrote) in zip(remote, played.own, strict=True)
     )
 
-    def told(values: list[float]) -> str:
+    def percentiles(values: list[float]) -> str:
         return f"p50 {statistics.median(values):.3f}, p99 {values[int(len(values) * 0.99) - 1]:.3f}"
 
     more = statistics.median(whole) - statistics.median(near)
     print(f"\n{len(remote)} moves each, ms a move")
-    print(f"remote engine, way there and back (not charged): {told(network)}")
-    print(f"remote engine, charged beyond its own log:       {told(far)}")
-    print(f"remote engine, both together:                    {told(whole)}")
-    print(f"local engine, charged beyond its own log:        {told(near)}")
+    print(f"remote engine, way there and back (not charged): {percentiles(network)}")
+    print(f"remote engine, charged beyond its own log:       {percentiles(far)}")
+    print(f"remote engine, both together:                    {percentiles(whole)}")
+    print(f"local engine, charged beyond its own log:        {percentiles(near)}")
     print(f"overhead of a remote move over a local one:      p50 {more:.3f}")
     assert remote
     assert local

@@ -22,7 +22,7 @@ from orchestrator.ledger import kibitz_memory, memory
 ATTEMPT, STEM = "a1", "The_Season_-_League"
 
 
-def found(ply: int, *pv: str, cp: int | None = 30, mate: int | None = None, **more: Any) -> str:
+def said_at(ply: int, *pv: str, cp: int | None = 30, mate: int | None = None, **more: Any) -> str:
     """Return an evaluation from the mover's side as a kibitzer tells it."""
     told = {"engine": "Kib 1", "description": "2 cores", "ply": ply, "depth": 20, "seldepth": 31}
     told |= {"nodes": 1_234_567, "nps": 21_400_000, "tbhits": 3, "wdl": (100, 850, 50)}
@@ -77,7 +77,7 @@ def test_without_a_kibitzer_there_is_nothing(stage: Stage) -> None:
 
 def test_views_and_plies_are_those_that_viewers_read(stage: Stage) -> None:
     """data.json is White's view; moves of liveeval.json the mover's, numbered by their ply."""
-    stage.desks.tell(0, ATTEMPT, 2, found(2, "g1f3", "b8c6", "f1b5"))
+    stage.desks.tell(0, ATTEMPT, 2, said_at(2, "g1f3", "b8c6", "f1b5"))
     stage.hear()
     data = stage.file("data.json")
     assert (data["eval"], data["wdl"], data["pv"]) == (0.3, "100 850 50", "2. Nf3 Nc6 3. Bb5")
@@ -85,7 +85,7 @@ def test_views_and_plies_are_those_that_viewers_read(stage: Stage) -> None:
     assert (data["speed"], data["depth"]) == ("21Mn/s", "20/31")
     assert stage.file("liveeval.json") is None  # the game has left no position with a word on it
     stage.push("g1f3")
-    stage.desks.tell(0, ATTEMPT, 3, found(3, "b8c6", "f1b5", cp=-45))
+    stage.desks.tell(0, ATTEMPT, 3, said_at(3, "b8c6", "f1b5", cp=-45))
     stage.hear()
     data, whole = stage.file("data.json"), stage.file("liveeval.json")
     assert (data["eval"], data["wdl"], data["pv"]) == (0.45, "50 850 100", "2... Nc6 3. Bb5")
@@ -100,7 +100,7 @@ def test_views_and_plies_are_those_that_viewers_read(stage: Stage) -> None:
 def test_a_mate_is_told_in_plies_and_words(stage: Stage) -> None:
     """Mates are strings: the mover's sign in moves, White's in data.json."""
     stage.push("g1f3")
-    stage.desks.tell(0, ATTEMPT, 3, found(3, "b8c6", mate=3))
+    stage.desks.tell(0, ATTEMPT, 3, said_at(3, "b8c6", mate=3))
     stage.hear()
     assert stage.file("data.json")["eval"] == "-M5"
     stage.push("b8c6")
@@ -110,7 +110,7 @@ def test_a_mate_is_told_in_plies_and_words(stage: Stage) -> None:
 
 def test_a_word_is_withdrawn_when_the_game_moves_on(stage: Stage) -> None:
     """The line on the old position goes at once, in the files and for our page."""
-    stage.desks.tell(0, ATTEMPT, 2, found(2, "g1f3"))
+    stage.desks.tell(0, ATTEMPT, 2, said_at(2, "g1f3"))
     heard = stage.hear()
     (card,) = heard.cards
     assert (card["engine"], card["eval"], card["ply"]) == ("Kib 1", "0.30", 3)
@@ -132,9 +132,9 @@ def test_a_word_is_withdrawn_when_the_game_moves_on(stage: Stage) -> None:
     [
         "not json",
         json.dumps({"schema_version": 99, "from": "the future"}),
-        found(2),
-        found(2, "e7e5"),
-        found(2, "nonsense", "g1f3"),
+        said_at(2),
+        said_at(2, "e7e5"),
+        said_at(2, "nonsense", "g1f3"),
     ],
 )
 def test_a_word_that_viewers_would_break_on_is_no_file(stage: Stage, word: str) -> None:
@@ -149,7 +149,7 @@ def test_a_word_that_viewers_would_break_on_is_no_file(stage: Stage, word: str) 
 
 def test_a_kibitzer_ahead_of_the_projector_is_waited_for(stage: Stage) -> None:
     """A word on a ply that is not known here yet is shown when the ply comes."""
-    stage.desks.tell(0, ATTEMPT, 3, found(3, "b8c6"))
+    stage.desks.tell(0, ATTEMPT, 3, said_at(3, "b8c6"))
     assert stage.hear().cards == []
     assert stage.file("data.json") is None
     stage.push("g1f3")
@@ -159,7 +159,7 @@ def test_a_kibitzer_ahead_of_the_projector_is_waited_for(stage: Stage) -> None:
 
 def test_desks_have_files_of_their_own(stage: Stage) -> None:
     """The second kibitzer's files and events are TCEC's with a 1."""
-    stage.desks.tell(1, ATTEMPT, 2, found(2, "g1f3", engine="Second"))
+    stage.desks.tell(1, ATTEMPT, 2, said_at(2, "g1f3", engine="Second"))
     heard = stage.hear()
     pushed = [one for one in heard.told if isinstance(one, messages.TcecFile)]
     assert [(one.name, one.event, one.volatile) for one in pushed] == [
@@ -174,7 +174,7 @@ def test_desks_have_files_of_their_own(stage: Stage) -> None:
 
 def test_the_next_game_begins_without_the_last_ones_words(stage: Stage) -> None:
     """Files of another attempt are withdrawn, also those that an earlier process left."""
-    stage.desks.tell(0, ATTEMPT, 2, found(2, "g1f3"))
+    stage.desks.tell(0, ATTEMPT, 2, said_at(2, "g1f3"))
     stage.push("g1f3")
     stage.hear()
     assert stage.file("liveeval.json") is not None
@@ -189,7 +189,7 @@ def test_chess960_and_a_start_with_black_are_numbered_from_their_position(
     """Castling is read as king takes rook; the number is the position's own."""
     fen = "rk2r3/pppppppp/8/8/8/8/PPPPPPPP/RK2R3 b KQkq - 0 12"
     stage = Stage(tmp_path / "feeds", moves=(), fen=fen, variant="fischerandom")
-    stage.desks.tell(0, ATTEMPT, 0, found(0, "b8e8", "b1a1"))
+    stage.desks.tell(0, ATTEMPT, 0, said_at(0, "b8e8", "b1a1"))
     stage.hear()
     data = stage.file("data.json")
     assert (data["pv"], data["color"], data["plynum"]) == ("12... O-O 13. O-O-O", 1, 23)
@@ -199,11 +199,11 @@ def test_a_rebuild_writes_the_same_bytes(stage: Stage, tmp_path: pathlib.Path) -
     """Who saw a game grow, word by word, has what one has that reads it all at its end."""
     for number, move in enumerate(("g1f3", "b8c6", "f1b5", "a7a6"), start=2):
         for cp in (10, 20, 30 + number):
-            stage.desks.tell(0, ATTEMPT, number, found(number, move, cp=cp))
+            stage.desks.tell(0, ATTEMPT, number, said_at(number, move, cp=cp))
             stage.hear()
         stage.push(move)
         stage.hear()
-    stage.desks.tell(0, ATTEMPT, stage.line.last, found(stage.line.last, "b5a4"))
+    stage.desks.tell(0, ATTEMPT, stage.line.last, said_at(stage.line.last, "b5a4"))
     stage.hear()
     running = tmp_path / "running"
     stage.rebuilt(running).hear("s", ATTEMPT, stage.line, front=True)
@@ -211,7 +211,7 @@ def test_a_rebuild_writes_the_same_bytes(stage: Stage, tmp_path: pathlib.Path) -
     assert set(theatre.tree(running)) == {"liveeval.json", "data.json"}
     stage.hear(over=True)
     stage.follower.keep(ATTEMPT, lambda: stage.line, STEM)
-    stage.desks.tell(0, ATTEMPT, 5, found(5, "a7a6", cp=99))  # a last word that came late
+    stage.desks.tell(0, ATTEMPT, 5, said_at(5, "a7a6", cp=99))  # a last word that came late
     assert stage.follower.behind("s")
     stage.follower.catch_up()
     stage.hear(over=True)

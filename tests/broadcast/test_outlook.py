@@ -47,7 +47,7 @@ def ends(tape: theatre.Tape) -> list[int]:
     return [entry.seq for entry in tape.journal if entry.kind == "game_finished"]
 
 
-def told(tape: theatre.Tape) -> dict[str, object]:
+def outlook_documents(tape: theatre.Tape) -> dict[str, object]:
     """Return what an outlook tells that reads the journal at once."""
     outlook = documents.Outlook(RUNS, {})
     outlook.take(tape.season, tape.journal[: tape.shown])
@@ -169,7 +169,7 @@ def test_a_grown_outlook_tells_what_a_fresh_one_tells(tape: theatre.Tape) -> Non
         growing.take(tape.season, tape.journal[at:end])
         kept |= growing.documents(NOW_MS)
         at = end
-    assert kept == told(tape)
+    assert kept == outlook_documents(tape)
 
 
 def test_nothing_is_reckoned_twice(tape: theatre.Tape) -> None:
@@ -247,7 +247,7 @@ def _set() -> threading.Event:
 def test_another_process_reckons_what_the_journals_say(beside: Beside) -> None:
     """Documents are those of the fold, told once; another journal of that name starts anew."""
     beside.look()
-    assert beside.holds(told(beside.tape))
+    assert beside.holds(outlook_documents(beside.tape))
     (message,) = beside.told
     assert isinstance(message, messages.Delta)
     assert message.kind == "outlook"
@@ -258,7 +258,7 @@ def test_another_process_reckons_what_the_journals_say(beside: Beside) -> None:
     beside.tape.shown = cut.shown = ends(cut)[GAMES // 2]
     beside.projector.seasons["frc"] = season_view.Season("frc", beside.projector.album)
     beside.look()
-    assert beside.holds(told(cut))
+    assert beside.holds(outlook_documents(cut))
 
 
 def test_a_process_that_was_killed_is_started_again(
@@ -275,7 +275,7 @@ def test_a_process_that_was_killed_is_started_again(
     stop = threading.Event()
     thread = threading.Thread(target=beside.keeper.run, args=(stop,))
     thread.start()
-    wanted = told(beside.tape)
+    wanted = outlook_documents(beside.tape)
     harness.wait(lambda: beside.holds(wanted), "the list after one more game")
     assert beside.keeper.reckoner.pid != killed
     stop.set()

@@ -59,14 +59,14 @@ class Target:
     weight: float = 1.0
 
 
-def _words(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     """Return the words of a language, for mutations."""
     return text.split()
 
 
 # -- engines -----------------------------------------------------------------------------
 
-UCI_WORDS = _words(r"""
+UCI_WORDS = _split(r"""
     id name author option type spin check combo button string default min max var uciok readyok
     bestmove ponder info depth seldepth time nodes nps tbhits hashfull multipv score cp mate
     lowerbound upperbound pv wdl currmove currmovenumber string copyprotection registration e2e4
@@ -86,7 +86,7 @@ info depth 13 score mate -3 upperbound nodes 5 pv e1g1
 info string hello there
 bestmove e2e4 ponder e7e5
 """
-XBOARD_WORDS = _words(r"""
+XBOARD_WORDS = _split(r"""
     feature done=1 myname= ping=1 setboard=1 option= -spin -check -combo -button -string -file
     -path -slider pong move resign 1-0 0-1 1/2-1/2 offer draw Error Illegal tellusererror # e2e4
     O-O e7e8q
@@ -291,7 +291,7 @@ def _seasons() -> list[str]:
     return [path.read_text() for path in sorted(SEASONS.glob("*.toml"))] + [driver.season_text()]
 
 
-TOML_WORDS = _words(r"""
+TOML_WORDS = _split(r"""
     event engine roster id name format "league" "swiss" "knockout" "match" = [ ] [[event]]
     [[engine]] time_control rounds double_rounds book from top places true false 30+5 2s 0 1
     999999999 inf nan { } [roster] entrants seeding adjudication interruptions
@@ -358,14 +358,14 @@ PGN_TEXT = """[Event "E"]
 
 1. Nc3 1/2-1/2
 """
-PGN_WORDS = _words(r"""
+PGN_WORDS = _split(r"""
     [Event [FEN [SetUp [Variant [Result "*" "1-0" 1-0 0-1 1/2-1/2 * { } ( ) ; % $255 1. 1... e4
     O-O-O e8=Q Qxh7# -- Z0 [White [Black [WhiteElo [TimeControl
 """)
 EPD_TEXT = """rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - id "start"; bm e4;
 r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - c0 "opening"; hmvc 0; fmvn 3;
 """
-EPD_WORDS = _words(r"""
+EPD_WORDS = _split(r"""
     w b KQkq - HAha id bm am hmvc fmvn c0 ; 8/8/8/8/8/8/8/8 k K p 9 /
 """)
 
@@ -447,7 +447,7 @@ Connection: close
 
 hello
 """
-HTTP_WORDS = _words(r"""
+HTTP_WORDS = _split(r"""
     GET POST HEAD OPTIONS TRACE HTTP/1.1 HTTP/2 HTTP/0.9 Host: Range: bytes=0-1 chunked
     Transfer-Encoding: Upgrade: websocket h2c Expect: 100-continue Content-Length: 99999999999
     ?season=demo&event=x %00 %2e%2e/ //// * Cookie: Sec-WebSocket-Key: If-Modified-Since:

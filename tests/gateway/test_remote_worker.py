@@ -85,7 +85,7 @@ def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: remote_sta
 # -- what needs no process -----------------------------------------------------------------
 
 
-def _known(tmp_path: pathlib.Path) -> tuple[list[engines.Engine], str]:
+def _engines_known(tmp_path: pathlib.Path) -> tuple[list[engines.Engine], str]:
     program = tmp_path / "dev"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -115,7 +115,7 @@ def _order(digest: str, **other: object) -> contract.GameOrder:
 
 def test_an_order_is_played_with_ones_own_files(tmp_path: pathlib.Path) -> None:
     """Program and directory are the roster's; a pinned file in an option is that file here."""
-    known, digest = _known(tmp_path)
+    known, digest = _engines_known(tmp_path)
     (net,) = (one for one, path in known[0].files.items() if path.endswith("net.nn"))
     pins = {"bin/dev": digest, "nets/a.nn": net}
     order = _order(digest, checksums=pins, options={"EvalFile": "nets/a.nn", "Hash": 16})
@@ -145,7 +145,7 @@ def test_nothing_is_started_that_ones_roster_has_not(
     tmp_path: pathlib.Path, wrong: dict[str, object]
 ) -> None:
     """Another file, other arguments, a path in an option or a line: refused before the game."""
-    known, digest = _known(tmp_path)
+    known, digest = _engines_known(tmp_path)
     with pytest.raises(engines.UnplayableError):
         engines.localized(_order(digest, **wrong), known)
 

@@ -69,7 +69,7 @@ def watched() -> Iterator[Callable[[], list[Span]]]:
     """Watch all cores meanwhile; the result ends it and tells when the machine stood still."""
     with contextlib.ExitStack() as stack:
         sleepers = [stack.enter_context(_sleeper(core)) for core in os.sched_getaffinity(0)]
-        yield lambda: merged(span for sleeper in sleepers for span in _told(sleeper))
+        yield lambda: merged(span for sleeper in sleepers for span in _spans(sleeper))
 
 
 def _sleeper(core: int) -> subprocess.Popen[str]:
@@ -77,7 +77,7 @@ def _sleeper(core: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _told(sleeper: subprocess.Popen[str]) -> Iterator[Span]:
+def _spans(sleeper: subprocess.Popen[str]) -> Iterator[Span]:
     for line in sleeper.communicate()[0].splitlines():
         due, woken = line.split()
         yield int(due), int(woken)

@@ -88,7 +88,7 @@ interruptions = {{ rules = "s16", excused_flags = {excused} }}
     farm.launch(path, season)
 
 
-def told(
+def endings_and_interruptions(
     farm: harness.Farm, folded: state.SeasonState, what: str, season: str = "cheats"
 ) -> tuple[Counter[str], list[str]]:
     """Return how the games ended, by ending and loser, and what was interrupted; print both."""
@@ -132,7 +132,7 @@ def test_a_cheat_is_excused_by_nothing_that_it_did_itself(
     """Every game in which it is late is lost by it; none is an interruption."""
     launch(shared, program, [mode], ["honest", "1"], season=mode)
     folded = shared.finish(mode, PATIENCE)
-    ended, lost = told(shared, folded, mode, season=mode)
+    ended, lost = endings_and_interruptions(shared, folded, mode, season=mode)
     assert not lost
     assert set(ended) <= {f"{ending.value} of one" for ending in _LATE}
 
@@ -151,7 +151,7 @@ def test_on_cores_of_their_own_a_cheats_own_work_is_no_load_of_others(
     with hall(tmp_path, "bubblewrap", **cores) as farm:
         launch(farm, program, [mode], ["honest", "1"], excused=str(EXCUSED))
         folded = farm.finish("cheats", PATIENCE)
-        ended, lost = told(farm, folded, f"{mode}, own cores")
+        ended, lost = endings_and_interruptions(farm, folded, f"{mode}, own cores")
     # Strangers do work on this machine's cores: so often their load may be the reason.
     assert ended["time of one"] + ended["stall of one"] == GAMES, ended
     assert len(lost) <= EXCUSED, lost
@@ -168,7 +168,7 @@ def test_an_engine_that_works_in_its_opponents_turn_harms_nobody(
     with hall(tmp_path, "bubblewrap", **cores) as farm:
         launch(farm, program, [mode, "24"], ["honest", "40"], "600ms+0.15s")
         folded = farm.finish("cheats", PATIENCE)
-        ended, _ = told(farm, folded, mode)
+        ended, _ = endings_and_interruptions(farm, folded, mode)
         held = (farm.root / "logs" / "worker.log").read_text().count("engine.held")
     print(f"held {held} times")
     assert held > 0
@@ -189,7 +189,7 @@ def test_a_childs_death_for_lack_of_memory_is_no_engines(
                 groups.enter(group, pid)
             launch(farm, program, ["starve"], ["honest", "1"])
             folded = farm.finish("cheats", PATIENCE)
-            ended, lost = told(farm, folded, "starve")
+            ended, lost = endings_and_interruptions(farm, folded, "starve")
     assert not lost
     assert ended == {"disconnect of one": GAMES}
 
@@ -335,7 +335,9 @@ def test_a_host_that_stalls_costs_no_engine_the_game(
                 (quota.group / "cgroup.procs").write_text(str(farm.worker.pid))
             launch(farm, program, ["honest", "30"], ["honest", "30"])
             times = stalled(farm, stalls[kind])
-            ended, lost = told(farm, farm.finish("cheats", PATIENCE), f"{kind} {times} times")
+            ended, lost = endings_and_interruptions(
+                farm, farm.finish("cheats", PATIENCE), f"{kind} {times} times"
+            )
     finally:
         if quota is not None:
             _remove(quota.group)

@@ -88,7 +88,7 @@ def environment(url: str) -> dict[str, str]:
     return harness.without_farm() | {"FARM_DATA": "nowhere", "FARM_REDIS_URL": url}
 
 
-def facts(url: str) -> list[contract.Entry]:
+def journal_entries(url: str) -> list[contract.Entry]:
     """Return what the season's journal has beyond its launch."""
     with store.connect(url) as ledger:
         return ledger.read("test", 1)
@@ -102,22 +102,22 @@ def test_an_act_is_tried_then_done_by_keys_alone(url: str) -> None:
         terminal.shows("of", "16")
         terminal.press("p" + "power work\r")
         terminal.shows("Do", "it?")
-        assert facts(url) == [], "it was only tried"
+        assert journal_entries(url) == [], "it was only tried"
         terminal.press("n")
         terminal.shows("nothing", "was")
-        assert facts(url) == []
+        assert journal_entries(url) == []
         terminal.press("p" + "power work\r")
         terminal.shows("Do", "it?")
         terminal.press("y")
         terminal.shows("paused:", "power", "work")
-        (paused,) = facts(url)
+        (paused,) = journal_entries(url)
         assert paused.kind == "paused"
         assert paused.by.startswith("berta@")
         terminal.press("1" + "\r")  # what waits is answered by its number
         terminal.shows("Do", "it?")
         terminal.press("y")
         terminal.shows("goes", "on")
-        assert [entry.kind for entry in facts(url)] == ["paused", "resumed"]
+        assert [entry.kind for entry in journal_entries(url)] == ["paused", "resumed"]
         terminal.press(":serve\r")
         terminal.shows("has", "no", "--dry-run")
         terminal.press("q")

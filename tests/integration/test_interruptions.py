@@ -90,11 +90,11 @@ def played(farm: harness.Farm, scene: Scene) -> Iterator[str]:
 def judged(farm: harness.Farm, season: str) -> dict[str, Any]:
     """Wait for the verdict and return its entry."""
 
-    def found() -> list[Any]:
+    def waiting_decisions() -> list[Any]:
         return [e.data for e in farm.ledger.read(season) if e.kind == "attempt_judged"]
 
-    farm.wait(lambda: bool(found()), 30, f"the verdict of {season}")
-    return dict(found()[0])
+    farm.wait(lambda: bool(waiting_decisions()), 30, f"the verdict of {season}")
+    return dict(waiting_decisions()[0])
 
 
 def begun(farm: harness.Farm, season: str) -> list[str]:

@@ -39,7 +39,9 @@ def ended(
     return worker.process.returncode, log.read_text()
 
 
-def told(redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path) -> dict[str, str]:
+def worker_environment(
+    redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path
+) -> dict[str, str]:
     """Return the environment of a hall's worker on the host ``new``."""
     environment = supervisor.environment(redis.url, tmp_path, "hall-1")
     return environment | {"FARM_HOST": "new", "FARM_LOG": "json"}
@@ -51,7 +53,7 @@ def test_a_hall_without_its_sandbox_ends_its_worker(
     """Exit code 5, the reason in log and ``farm status``; a start that opens takes it back."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/bwrap").symlink_to("/bin/false")
-    environment = told(redis, tmp_path)
+    environment = worker_environment(redis, tmp_path)
     broken = environment | {
         "FARM_SANDBOX": "bubblewrap",
         "PATH": f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}",
@@ -84,7 +86,7 @@ def test_a_hall_of_another_host_ends_its_worker(
     ledger = store.connect(redis.url)
     ledger.open_hall("hall-1", "old", "old/hall-1/1")
     ledger.close()
-    environment = told(redis, tmp_path) | {"FARM_SANDBOX": "plain"}
+    environment = worker_environment(redis, tmp_path) | {"FARM_SANDBOX": "plain"}
     code, log = ended(supervisor.worker_command("hall-1"), environment, tmp_path)
     assert code == 3, log
     assert "hall hall-1 belongs to host old" in log
@@ -99,7 +101,7 @@ def test_a_lane_on_cores_of_another_ends_its_worker(
     with store.connect(redis.url) as ledger:
         known = lane_store.RedisLanes(ledger.server)
         known.open_lane(lanes.Lane("hall-1", "old", "new", frozenset(harness.CORES[:1]), 64))
-    environment = told(redis, tmp_path)
+    environment = worker_environment(redis, tmp_path)
     environment |= {
         "FARM_SANDBOX": "plain",
         "FARM_LANE": "a",
@@ -124,7 +126,9 @@ def test_wrong_settings_end_a_worker(
     redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path, wrong: dict[str, str], word: str
 ) -> None:
     """The setting is named in the log; the exit code is not 0, so that nobody takes it for well."""
-    code, log = ended(supervisor.worker_command("hall-1"), told(redis, tmp_path) | wrong, tmp_path)
+    code, log = ended(
+        supervisor.worker_command("hall-1"), worker_environment(redis, tmp_path) | wrong, tmp_path
+    )
     assert code in {2, 5}, log
     assert word in log
 
@@ -133,7 +137,7 @@ def test_wrong_settings_end_a_box(
     redis: embedded_redis.EmbeddedRedis, tmp_path: pathlib.Path
 ) -> None:
     """A GPU box that cannot be opened is no service that waits for ever."""
-    environment = told(redis, tmp_path) | {
+    environment = worker_environment(redis, tmp_path) | {
         "FARM_BOX_MEMORY_MB": "much",
         "FARM_BOX_DIR": str(tmp_path / "box"),
     }

@@ -36,7 +36,7 @@ def toy(go: str = INFO, stop: str = "say('bestmove e2e4')", leave: str = "break"
     return analyst.Engine((sys.executable, "-c", text), {})
 
 
-def place(ply: int = 0, attempt: str = "a") -> analyst.Place:
+def at_ply(ply: int = 0, attempt: str = "a") -> analyst.Place:
     """Return a position of the normal start."""
     moves = ["e2e4", "e7e5", "g1f3", "b8c6"][:ply]
     return analyst.Place(attempt, ply, f"{START} moves {' '.join(moves)}" if moves else START)
@@ -56,7 +56,7 @@ def test_what_is_heard_belongs_to_the_position_it_is_said_of() -> None:
     with analyst.Analyst(analyst.Engine(HOUSE, {"Hash": "1"})) as engine:
         assert engine.name.startswith("Farmhand")
         for ply in range(4):
-            engine.analyse(place(ply))
+            engine.analyse(at_ply(ply))
             said = heard(engine)
             while said.place.ply != ply:
                 said = heard(engine)
@@ -73,7 +73,7 @@ def test_what_is_heard_belongs_to_the_position_it_is_said_of() -> None:
 def test_wins_draws_and_losses_are_read() -> None:
     """``wdl`` is told beside the score where an engine says it."""
     with analyst.Analyst(toy()) as engine:
-        engine.analyse(place())
+        engine.analyse(at_ply())
         said = heard(engine)
     assert said.search.wdl == (300, 600, 100)
     assert (said.search.depth, said.search.seldepth) == (3, 5)
@@ -83,7 +83,7 @@ def test_an_engine_that_ends_its_search_by_itself_waits_for_the_next_position() 
     """A ``bestmove`` without ``stop`` is final; the next position is searched all the same."""
     with analyst.Analyst(toy(go=f"{INFO}; say('bestmove e2e4')", stop="pass")) as engine:
         for ply in (0, 1):
-            engine.analyse(place(ply))
+            engine.analyse(at_ply(ply))
             while not (said := heard(engine)).final:
                 pass
             assert said.place.ply == ply
@@ -94,9 +94,9 @@ def test_an_engine_that_does_not_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(analyst, "STOP_SECONDS", 0.3)
     monkeypatch.setattr(analyst, "QUIT_SECONDS", 0.3)
     with analyst.Analyst(toy(stop="pass", leave="pass")) as engine:
-        engine.analyse(place())
+        engine.analyse(at_ply())
         heard(engine)
-        engine.analyse(place(1))
+        engine.analyse(at_ply(1))
         with pytest.raises(analyst.LostEngineError, match="no bestmove within"):
             heard(engine)
 
@@ -108,7 +108,7 @@ def test_an_engine_that_does_not_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -
 def test_an_engine_that_ends_is_lost_with_its_last_words(go: str, words: str) -> None:
     """Its end is seen at once, and told with what it said."""
     with analyst.Analyst(toy(go)) as engine:
-        engine.analyse(place())
+        engine.analyse(at_ply())
         with pytest.raises(analyst.LostEngineError, match=words):
             heard(engine)
 
@@ -128,7 +128,7 @@ def test_a_flood_is_heard_by_its_end() -> None:
     """However much an engine writes, memory is bounded and its last word is what counts."""
     flood = "[print('info depth', n, 'score cp', n, 'pv e2e4') for n in range(200_000)]"
     with analyst.Analyst(toy(go=f"{flood}; sys.stdout.flush()")) as engine:
-        engine.analyse(place())
+        engine.analyse(at_ply())
         deadline = time.monotonic() + 180
         depth: int | None = 0
         while depth != 199_999:
@@ -151,7 +151,7 @@ def test_no_secret_reaches_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     told = 'int("FARM_REDIS_PASSWORD_FILE" in os.environ)'
     tell = f"import os; say(f'info depth 1 score cp {{{told}}} pv e2e4')"
     with analyst.Analyst(toy(go=tell)) as engine:
-        engine.analyse(place())
+        engine.analyse(at_ply())
         score = heard(engine).search.score
         assert score is not None
         assert score.cp == 0
@@ -165,7 +165,7 @@ def test_in_a_sandbox_it_has_no_network_and_thinks_all_the_same() -> None:
     if path is None:
         pytest.skip("package stockfish is not installed")
     with analyst.Analyst(analyst.Engine((path,), {}, kind="bubblewrap")) as engine:
-        engine.analyse(place())
+        engine.analyse(at_ply())
         assert heard(engine).search.score is not None
         pid = engine._process.pid if engine._process else 0
         inner = _descendants(pid)[-1]

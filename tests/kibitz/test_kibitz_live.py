@@ -94,7 +94,7 @@ def read(web: theatre.Web, name: str) -> Any:
         return None
 
 
-def words(web: theatre.Web) -> int:
+def comments_counted(web: theatre.Web) -> int:
     """Return how often something was told at desk 0, of whatever game."""
     client = web.farm.ledger.server.client
     found = client.scan_iter(match=f"{keys.PREFIX}kibitz:0:*")
@@ -103,8 +103,8 @@ def words(web: theatre.Web) -> int:
 
 def grows(web: theatre.Web, what: str) -> None:
     """Wait until something more is told."""
-    before = words(web)
-    web.farm.wait(lambda: words(web) > before, 60, what)
+    before = comments_counted(web)
+    web.farm.wait(lambda: comments_counted(web) > before, 60, what)
 
 
 def reached(web: theatre.Web) -> tuple[str, int]:

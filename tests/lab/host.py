@@ -355,7 +355,7 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def place(within: pathlib.Path) -> Iterator[pathlib.Path]:
+def folder_for(within: pathlib.Path) -> Iterator[pathlib.Path]:
     """Yield a folder for a laboratory; first take away those whose run was killed."""
     with (within / "farm-labs.lock").open("w") as door:
         fcntl.flock(door, fcntl.LOCK_EX)

@@ -154,9 +154,9 @@ FORMS = {"short": short, "changes": changes, "long": long}
 
 
 @contextlib.contextmanager
-def place(*, keep: bool) -> Iterator[host.Hosts]:
+def laboratory(*, keep: bool) -> Iterator[host.Hosts]:
     """Yield a laboratory in a folder of its own; take all away at the end, or leave it up."""
-    with host.place(base.folder()) as folder:
+    with host.folder_for(base.folder()) as folder:
         hosts = host.Hosts(folder)
         try:
             yield hosts
@@ -173,7 +173,7 @@ def place(*, keep: bool) -> Iterator[host.Hosts]:
 def green(run: Run, form: str, *, keep: bool) -> bool:
     """Go through one form; say whether every step was well."""
     try:
-        with place(keep=keep) as hosts:
+        with laboratory(keep=keep) as hosts:
             FORMS[form](run, hosts)
     except Exception:
         run.say(f"RED after {len(run.done)} steps; the log: {run.log}")

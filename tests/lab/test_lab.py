@@ -18,7 +18,7 @@ import undo
 KILLED = """
 import os, signal
 import lab
-with lab.place(keep=False) as hosts:
+with lab.laboratory(keep=False) as hosts:
     hosts.add("control")
     print(hosts.folder, hosts.network.name, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -30,7 +30,7 @@ def test_a_host_made_by_the_page_plays_on_when_redis_is_restarted(tmp_path: path
     if why := host.problem():
         pytest.skip(f"hardware: a host of the laboratory cannot be made here: {why}")
     run = lab.Run(tmp_path / "lab.log")
-    with lab.place(keep=False) as hosts:
+    with lab.laboratory(keep=False) as hosts:
         lab.short(run, hosts)
 
 
@@ -45,7 +45,7 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next() -> None:
     groups = host.groups()
     assert groups is not None
     assert list(groups.glob(f"{network}-*")), "nothing was left"
-    with lab.place(keep=False):
+    with lab.laboratory(keep=False):
         assert not pathlib.Path(folder).exists()
         assert network not in base.run("ip", "netns")
         assert not list(groups.glob(f"{network}-*"))

@@ -68,7 +68,7 @@ def play(directory: pathlib.Path, *words: str, code: int = 0) -> subprocess.Comp
     return subprocess.CompletedProcess(words, code, out, err)
 
 
-def facts(directory: pathlib.Path, *words: str, code: int = 0) -> dict[str, Any]:
+def run_json(directory: pathlib.Path, *words: str, code: int = 0) -> dict[str, Any]:
     """Play a match with ``--json`` and return what it printed."""
     found: dict[str, Any] = json.loads(play(directory, *words, "--json", code=code).stdout)
     return found

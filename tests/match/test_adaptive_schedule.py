@@ -148,6 +148,6 @@ def test_a_match_ranks_its_engines_and_goes_on(tmp_path: pathlib.Path) -> None:
     out = table.play(tmp_path, *words, "-games", "6").stdout
     assert "Match of 3 engines: at most 6 games" in out
     assert "Order: " in out
-    found = table.facts(tmp_path, *words, "-games", "8", "-resume")
+    found = table.run_json(tmp_path, *words, "-games", "8", "-resume")
     assert (found["complete"], found["played"], found["games"]) == (True, 8, 8)
     assert 0 < found["order"]["wrong"] < 0.5

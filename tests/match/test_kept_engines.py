@@ -59,7 +59,7 @@ def heard(directory: pathlib.Path, word: str) -> dict[str, int]:
 def play(directory: pathlib.Path, *engines: str, rounds: int = 3) -> dict[str, object]:
     """Play a match of short games and return its numbers."""
     words = [*engines, "-each", "tc=20", *MANY, "-rounds", str(rounds)]
-    found = table.facts(directory, *words)
+    found = table.run_json(directory, *words)
     assert found["complete"]
     assert not table.survivors(directory)
     return found
@@ -107,7 +107,7 @@ def test_xboard_engines_stay_and_change_sides(tmp_path: pathlib.Path) -> None:
         for word in [*table.scripted(name, "--protocol", "xboard"), "proto=xboard"]
     ]
     words = [*both, "-each", "tc=20", *MANY, "-rounds", "2", "-maxmoves", "6"]
-    found = table.facts(tmp_path, *words)
+    found = table.run_json(tmp_path, *words)
     assert (found["complete"], found["played"]) == (True, 4)
     assert heard(tmp_path, "xboard") == {"One": 1, "Two": 1}
     assert heard(tmp_path, "new") == {"One": 4, "Two": 4}
@@ -118,7 +118,7 @@ def test_three_engines_take_turns_at_one_board(tmp_path: pathlib.Path) -> None:
     names = ("One", "Two", "Three")
     engines = [word for name in names for word in table.scripted(name)]
     words = [*engines, "-each", "tc=20", *MANY, "-maxmoves", "4"]
-    found = table.facts(tmp_path, *words)
+    found = table.run_json(tmp_path, *words)
     assert (found["complete"], found["played"]) == (True, 6)
     assert starts(tmp_path) == {"One": 1, "Two": 2, "Three": 1}
     assert all(not sum(one["faults"].values()) for one in found["engines"])
@@ -131,7 +131,7 @@ def test_an_engine_without_ping_is_started_anew(tmp_path: pathlib.Path) -> None:
     engines = [*old, "proto=xboard", *table.scripted("New")]
     words = [*engines, "-each", "tc=20", "-log", "file=log.txt", "-maxmoves", "1"]
     plan = ["-rounds", "2", "-noswap", "-startup-ms", "3000"]
-    found = table.facts(tmp_path, *words, *plan)
+    found = table.run_json(tmp_path, *words, *plan)
     assert [sum(one["faults"].values()) for one in found["engines"]] == [0, 0]
     assert heard(tmp_path, "xboard") == {"Old": 2}
     assert starts(tmp_path) == {"New": 1}

@@ -75,7 +75,7 @@ def test_games_that_are_in_no_pair_count_and_are_told(tmp_path: pathlib.Path) ->
 
 def test_json_has_every_number(tmp_path: pathlib.Path) -> None:
     """--json prints one object with standings, encounters and where the files are."""
-    found = table.facts(tmp_path, *table.good_and_bad(*MANY, "-srand", "5"))
+    found = table.run_json(tmp_path, *table.good_and_bad(*MANY, "-srand", "5"))
     assert (found["complete"], found["games"], found["played"], found["seed"]) == (True, 2, 2, 5)
     assert [engine["name"] for engine in found["engines"]] == ["Good", "Bad"]
     assert found["matches"][0]["pentanomial"] == [0, 0, 0, 0, 1]
@@ -157,7 +157,7 @@ def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> 
     """A program that exits and one that never answers end no match."""
     engines = [*table.mating("good", "Good"), "-engine", "cmd=false"]
     words = [*engines, "-each", "tc=5", "-startup-ms", "2000", "-tournament", "gauntlet"]
-    found = table.facts(tmp_path, *words, "-games", "2", "-engine", "cmd=sleep", "arg=60")
+    found = table.run_json(tmp_path, *words, "-games", "2", "-engine", "cmd=sleep", "arg=60")
     assert (found["complete"], found["played"]) == (True, 4)
     best = found["engines"][0]
     assert (best["name"], best["points"]) == ("Good", 4)
@@ -170,7 +170,7 @@ def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> 
 def test_a_test_that_is_decided_stops_the_match(tmp_path: pathlib.Path) -> None:
     """-sprt ends the match early with exit code 0, and says which hypothesis holds."""
     words = table.good_and_bad(*MANY, "-rounds", "500", "-concurrency", "2")
-    found = table.facts(tmp_path, *words, "-sprt", "elo0=0", "elo1=100", "alpha=0.1", "beta=0.1")
+    found = table.run_json(tmp_path, *words, "-sprt", "elo0=0", "elo1=100", "alpha=0.1", "beta=0.1")
     assert found["sprt"]["accepted"] == "H1"
     assert 0 < found["played"] < 500
     assert not found["complete"]
@@ -216,7 +216,7 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
     assert {int(number) for number in re.findall(r"Finished game (\d+) ", told)} <= kept
     harness.wait(lambda: not table.survivors(tmp_path), "the end of every process")
     seed = json.loads((tmp_path / "g.pgn.jsonl").read_text().splitlines()[0])["seed"]
-    found = table.facts(tmp_path, "-resume", "-pgnout", "g.pgn")
+    found = table.run_json(tmp_path, "-resume", "-pgnout", "g.pgn")
     assert (found["complete"], found["played"], found["seed"]) == (True, 20, seed)
     assert found["matches"][0]["pentanomial"] == [0, 0, 0, 0, 10]
     numbers = [game["number"] for game in table.games(tmp_path / "g.pgn.jsonl")]
@@ -269,7 +269,7 @@ def test_a_finished_game_is_kept_when_the_next_cannot_begin(
 def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:
     """Resuming with more rounds plays only the new games."""
     table.play(tmp_path, *table.good_and_bad(*MANY, "-rounds", "1"))
-    found = table.facts(tmp_path, *table.good_and_bad(*MANY, "-rounds", "2", "-resume"))
+    found = table.run_json(tmp_path, *table.good_and_bad(*MANY, "-rounds", "2", "-resume"))
     assert (found["played"], len(table.games(tmp_path / "g.pgn.jsonl"))) == (4, 4)
 
 

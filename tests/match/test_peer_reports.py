@@ -58,7 +58,9 @@ def outcome_of(letter: str) -> contract.Outcome:
     }[letter]
 
 
-def told(words: tuple[str, ...], games: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def printed_lines(
+    words: tuple[str, ...], games: str, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
     """Let a report tell a match whose games end as ``games`` has it; return its lines."""
     settings = arguments.read(words)
     names = [engine.spec.name for engine in settings.engines]
@@ -78,7 +80,7 @@ def told(words: tuple[str, ...], games: str, capsys: pytest.CaptureFixture[str])
 def test_fastchess_prints_a_block_of_whole_pairs(capsys: pytest.CaptureFixture[str]) -> None:
     """The closing block has pairs, ratios and conditions, as fastchess prints them."""
     words = (*TWO, *PAIRS, "-rounds", "15", "-ratinginterval", "2", "-output", "format=fastchess")
-    lines = told(words, "WDBBDDWWDB" * 3, capsys)
+    lines = printed_lines(words, "WDBBDDWWDB" * 3, capsys)
     assert lines[:3] == [
         "Started game 1 of 30 (A vs B)",
         "Finished game 1 (A vs B): 1-0 {White mates}",
@@ -135,7 +137,7 @@ def test_few_games_have_fastchess_infinities(
 ) -> None:
     """Where nothing is known the numbers are those of its floating point, signs included."""
     rounds = ("-rounds", str(len(games) // 2))
-    lines = told((*TWO, *PAIRS, *rounds, "-output", "format=fastchess"), games, capsys)
+    lines = printed_lines((*TWO, *PAIRS, *rounds, "-output", "format=fastchess"), games, capsys)
     assert lines[-8:-4] == block
 
 
@@ -160,7 +162,7 @@ def test_the_test_is_told_as_fastchess_tells_it(capsys: pytest.CaptureFixture[st
     """LLR, its share of the bound, bounds and Elo; at the end which hypothesis holds."""
     sprt = ("-sprt", "elo0=0", "elo1=200", "alpha=0.05", "beta=0.1", "-ratinginterval", "1")
     words = (*TWO, *PAIRS, "-rounds", "7", *sprt, "-output", "format=fastchess")
-    lines = told(words, "WBWBWBWBWBWDWB", capsys)
+    lines = printed_lines(words, "WBWBWBWBWBWDWB", capsys)
     ratios = [line for line in lines if line.startswith("LLR: ")]
     assert ratios[0] == "LLR: 0.49 (16.9%) (-2.25, 2.89) [0.00, 200.00]"
     assert ratios[5:] == [
@@ -176,7 +178,7 @@ def test_faults_are_told_in_the_words_that_parsers_look_for(
 ) -> None:
     """Each fault is named once, so that a worker counts it once; players are listed."""
     words = (*TWO, *PAIRS, "-rounds", "4", "-output", "format=fastchess")
-    lines = told(words, "TXSIRM6D", capsys)
+    lines = printed_lines(words, "TXSIRM6D", capsys)
     assert [line for line in lines if line.startswith(("Warning", "Finished game"))] == [
         "Finished game 1 (A vs B): 0-1 {White loses on time (12ms overrun)}",
         "Finished game 2 (B vs A): 0-1 {White disconnects}",
@@ -219,14 +221,14 @@ def test_the_checksum_of_the_pgn_is_told(
     pgn = tmp_path / "g.pgn"
     pgn.write_bytes(b"123456789")
     words = (*TWO, "-output", "format=fastchess", "-pgnout", f"file={pgn}", "-crc32", "pgn=true")
-    assert f"File {pgn} has CRC32: 0xcbf43926" in told(words, "W", capsys)
+    assert f"File {pgn} has CRC32: 0xcbf43926" in printed_lines(words, "W", capsys)
 
 
 def test_cutechess_prints_scores_ranking_and_outcomes(capsys: pytest.CaptureFixture[str]) -> None:
     """The score after each game; sides, Elo, test and outcomes at the end."""
     words = (*TWO, "-rounds", "5", "-games", "2", "-ratinginterval", "0")
     words = (*words, "-sprt", "elo0=0", "elo1=5", "-output", "format=cutechess")
-    lines = told(words, "WBDDIIWBDD", capsys)
+    lines = printed_lines(words, "WBDDIIWBDD", capsys)
     assert lines[3:6] == [
         "Started game 2 of 10 (B vs A)",
         "Finished game 2 (B vs A): 0-1 {Black mates}",
@@ -249,7 +251,7 @@ def test_tuners_read_each_games_result_from_cutechess_lines(
 ) -> None:
     """As chess-tuning-tools does: what the score grew by is the result of the game told before."""
     words = (*TWO, "-games", "2", "-repeat", "-rounds", "2", "-recover", "-dialect", "cutechess")
-    text = "\n".join(told(words, "WDBD", capsys))
+    text = "\n".join(printed_lines(words, "WDBD", capsys))
     scores = re.findall(r"Score of.*:\s*([0-9]+)\s-\s([0-9]+)\s-\s([0-9]+)", text)
     counts = [(0, 0, 0), *(tuple(map(int, score)) for score in scores)]
     grown = [tuple(b - a for a, b in itertools.pairwise(one)) for one in zip(*counts, strict=True)]
@@ -263,13 +265,13 @@ def test_tuners_read_each_games_result_from_cutechess_lines(
 def test_fields_of_three_engines_have_the_peers_tables(capsys: pytest.CaptureFixture[str]) -> None:
     """Columns are as wide as theirs, so that scripts that cut lines find them."""
     field = (*TWO, "-engine", "cmd=true", "name=C", *("-games", "2", "-repeat"))
-    lines = told((*field, "-output", "format=fastchess"), "WWBBDD", capsys)
+    lines = printed_lines((*field, "-output", "format=fastchess"), "WWBBDD", capsys)
     rows = [line for line in lines if line[:4].strip().isdigit()]
     assert rows[0] == (
         "   1 A                              -0.00       0.00       -nan       -nan"
         "          4      50.0%     100.0%      [0, 0, 2, 0, 0]"
     )
-    lines = told((*field, "-output", "format=cutechess"), "WWBBDD", capsys)
+    lines = printed_lines((*field, "-output", "format=cutechess"), "WWBBDD", capsys)
     assert "Rank Name                          Elo     +/-   Games   Score    Draw " in lines
 
 
@@ -278,7 +280,7 @@ def test_the_farms_own_table_of_a_field_counts_opponents(
 ) -> None:
     """In a gauntlet the hub's number is no average of its opponents': one list of all games."""
     field = (*TWO, "-engine", "cmd=true", "name=C", "-tournament", "gauntlet")
-    lines = told((*field, "-games", "2", "-rounds", "2"), "WDWWDDBD", capsys)
+    lines = printed_lines((*field, "-games", "2", "-rounds", "2"), "WDWWDDBD", capsys)
     rows = [line.split() for line in lines if line[:4].strip().isdigit()]
     numbers = {row[1]: float(row[2]) for row in rows[-3:]}
     assert sum(numbers.values()) == pytest.approx(0, abs=0.2)

@@ -48,7 +48,7 @@ def ground(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     made.redis.stop()
 
 
-def found(text: str) -> dict[str, dict[str, str]]:
+def findings_of(text: str) -> dict[str, dict[str, str]]:
     """Return the findings of a JSON report by area and name."""
     whole = json.loads(text[: text.rindex("}") + 1])
     return {f"{one['area']} {one['name']}": one for one in whole["findings"]}
@@ -60,7 +60,7 @@ def test_every_failure_says_why_and_what_to_do(ground: Ground) -> None:
         ground.ledger.server.client.config_set("appendfsync", "everysec")
     ground.ledger.set_vitals("cpu", vitals.Vitals(host="cpu", at_ms=1, version="0").encode())
     done = ground.run("doctor", "--json")
-    told = found(done.stdout)
+    told = findings_of(done.stdout)
     assert done.exit_code == 3
     for name in ("redis appendfsync", "host cpu: alive", "versions farm"):
         assert told[name]["status"] == "failed", name
@@ -75,7 +75,9 @@ def test_a_sound_farm_passes(ground: Ground) -> None:
     assert done.exit_code == 0, done.output
     assert "appendfsync always" in done.output
     done = ground.run("doctor", "--json")
-    assert {"redis", "versions", "here"} <= {one["area"] for one in found(done.stdout).values()}
+    assert {"redis", "versions", "here"} <= {
+        one["area"] for one in findings_of(done.stdout).values()
+    }
 
 
 def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground) -> None:
@@ -89,7 +91,7 @@ def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground)
     paused = ground.run("pause", "--reason", "preflight")
     assert paused.exit_code == 0, paused.output
     done = ground.run("preflight", "league", "--json")
-    told = found(done.stdout)
+    told = findings_of(done.stdout)
     assert done.exit_code == 3
     assert told["engine scripted-2"]["status"] == "ok", told["engine scripted-2"]
     assert told["engine scripted-1"]["status"] == "failed"

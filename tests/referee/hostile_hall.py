@@ -83,7 +83,7 @@ class Place:
         return sorted(path.name for path in self.hall.glob("white-*/*"))
 
 
-def told(played: hall.Played) -> dict[str, Any]:
+def engine_output(played: hall.Played) -> dict[str, Any]:
     """Return what the hostile engine said of its deed."""
     output = b"".join(c.data for c in played.chunks if c.seat == "w" and c.direction == "<")
     line = next(line for line in output.splitlines() if line.startswith(b"info string {"))

@@ -308,7 +308,7 @@ class Taken(stall.StallDetector):
         return stall.Loss(window=(stop_ns - start_ns) / MS, mhz=None, **self.taken)  # type: ignore[arg-type]
 
 
-def told(outcome: contract.Outcome, **late: object) -> dict[str, object]:
+def finished_content(outcome: contract.Outcome, **late: object) -> dict[str, object]:
     """Return FINISHED's content."""
     return {"outcome": outcome.model_dump(mode="json"), "late": late or None, "remarks": []}
 
@@ -331,7 +331,7 @@ def test_a_flag_during_a_proven_stall_is_an_interruption(tmp_path: pathlib.Path)
     order = hall.order(hall.scripted(), hall.scripted())
     for steal, interrupted in ((0, False), (249, False), (250, True)):
         made, _ = seen(tmp_path, steal=steal)
-        content = told(FLAG, **LATE)
+        content = finished_content(FLAG, **LATE)
         fault = made.judge(order, content, lambda: None)
         assert (fault is not None) is interrupted
         if fault is not None:
@@ -346,7 +346,7 @@ def test_an_engine_is_excused_as_often_as_its_event_says(tmp_path: pathlib.Path)
     order = hall.order(hall.scripted(), hall.scripted())
     for left, interrupted in (({"white": 1, "black": 0}, True), ({"white": 0, "black": 9}, False)):
         made, _ = seen(tmp_path, steal=400)
-        content = told(FLAG, **LATE)
+        content = finished_content(FLAG, **LATE)
         limited = order.model_copy(update={"excuses": left})
         fault = made.judge(limited, content, lambda: None)
         assert (fault is not None) is interrupted
@@ -358,7 +358,7 @@ def test_an_opponent_that_worked_on_costs_nobody_the_game(tmp_path: pathlib.Path
     made, _ = seen(tmp_path, opponent=300.0)
     order = hall.order(hall.scripted(), hall.scripted())
     order = order.model_copy(update={"excuses": {"white": 0, "black": 0}})
-    fault = made.judge(order, told(FLAG, **LATE), lambda: None)
+    fault = made.judge(order, finished_content(FLAG, **LATE), lambda: None)
     assert fault is not None
     assert (fault.cause, fault.excused) == (blame.DISTURBED, None)
 
@@ -382,7 +382,7 @@ def test_a_flag_on_a_gpu_box_is_weighed_by_what_the_box_took(tmp_path: pathlib.P
     order = hall.order(far, hall.scripted())
     for frozen, interrupted in ((0, False), (249, False), (250, True)):
         late = {"think_ns": 1250 * MS, "late_ns": 250 * MS, "host": of_a_box(frozen)}
-        content = told(FLAG, **late)
+        content = finished_content(FLAG, **late)
         fault = made.judge(order, content, lambda: None)
         assert (fault is not None) is interrupted
         evidence = str(content["remarks"]) if fault is None else fault.evidence
@@ -393,7 +393,7 @@ def test_a_flag_on_a_gpu_box_is_weighed_by_what_the_box_took(tmp_path: pathlib.P
 def test_a_proven_stall_excuses_no_crash(tmp_path: pathlib.Path) -> None:
     """An engine that goes away has crashed, however busy its host was."""
     made, _ = seen(tmp_path, steal=4000)
-    content = told(verdict.disconnect("white"))
+    content = finished_content(verdict.disconnect("white"))
     order = hall.order(hall.scripted(), hall.scripted())
     assert made.judge(order, content, lambda: None) is None
 
@@ -406,7 +406,7 @@ def test_only_two_different_engines_in_a_row_raise_a_doubt(tmp_path: pathlib.Pat
     clean = verdict.threefold()
     asked = []
     for outcome in (crash["white"], crash["white"], clean, crash["black"], crash["white"]):
-        made.judge(order, told(outcome), lambda: None)
+        made.judge(order, finished_content(outcome), lambda: None)
         asked.append(probe.asked)
     assert asked == [0, 0, 0, 0, 1]
 
@@ -415,7 +415,7 @@ def test_a_fault_before_ready_raises_a_doubt(tmp_path: pathlib.Path) -> None:
     """A failure before the first readyok is looked into at once."""
     made, probe = seen(tmp_path)
     made.begin()
-    content = told(verdict.disconnect("white", "cannot be started"))
+    content = finished_content(verdict.disconnect("white", "cannot be started"))
     order = hall.order(hall.scripted(), hall.scripted())
     assert made.judge(order, content, lambda: None) is None
     assert probe.asked == 1
@@ -455,7 +455,7 @@ def test_a_sick_host_holds_the_hall_and_counts_no_crash(tmp_path: pathlib.Path) 
         memory = host_probe.LastFault(tmp_path / "last-fault.json")
         made = blame.FaultAttribution(Taken(), memory, probe)
         order = hall.order(hall.scripted(), hall.scripted())
-        fault = made.judge(order, told(verdict.disconnect("white")), lambda: None)
+        fault = made.judge(order, finished_content(verdict.disconnect("white")), lambda: None)
     finally:
         fork_server.end()
     assert fault is not None

@@ -43,40 +43,40 @@ def filtered(boxed: Boxed) -> Boxed:
 def test_no_deep_call_is_done(filtered: Boxed) -> None:
     """Rings, programs for the kernel, namespaces, tracing: each is refused or said not to exist."""
     played = filtered("calls")
-    assert set(hostile.told(played).values()) == {"EPERM", "ENOSYS"}
+    assert set(hostile.engine_output(played).values()) == {"EPERM", "ENOSYS"}
     assert played.outcome.ending == hostile.MATED
 
 
 def test_twins_cannot_speak_through_a_file(filtered: Boxed) -> None:
     """No lock is felt by another descriptor, and nobody can be watched opening a file."""
-    seen = hostile.told(filtered("twins", "/usr/bin/env"))
+    seen = hostile.engine_output(filtered("twins", "/usr/bin/env"))
     assert seen == dict.fromkeys(("flock", "lease", "dnotify", "inotify", "fanotify"), False)
 
 
 def test_the_opponents_work_is_not_to_be_read(boxed: Boxed) -> None:
     """What the kernel counts for the whole machine is covered."""
-    assert hostile.told(boxed("busy")) == {"read": []}
+    assert hostile.engine_output(boxed("busy")) == {"read": []}
 
 
 def test_no_socket_leaves_the_namespace(filtered: Boxed) -> None:
     """``AF_VSOCK`` is no network namespace's: it would reach a hypervisor. None of them opens."""
-    assert not any(hostile.told(filtered("families")).values())
+    assert not any(hostile.engine_output(filtered("families")).values())
 
 
 def test_no_terminal_and_no_device_is_in_reach(boxed: Boxed) -> None:
     """No terminal takes words from it, and the devices it opens are nobody's."""
-    assert hostile.told(boxed("terminal")) == {"reached": []}
+    assert hostile.engine_output(boxed("terminal")) == {"reached": []}
 
 
 def test_no_device_can_be_made(boxed: Boxed) -> None:
     """Of the machine's devices only those that hold nothing can be opened."""
     disk = os.makedev(8, 0)
-    assert set(hostile.told(boxed("devices", str(disk)))["reached"]) <= HARMLESS
+    assert set(hostile.engine_output(boxed("devices", str(disk)))["reached"]) <= HARMLESS
 
 
 def test_rights_and_limits_only_go_down(boxed: Boxed) -> None:
     """It becomes nobody else, preempts nobody, lifts no limit, and is the first to be killed."""
-    seen = hostile.told(boxed("elevate"))
+    seen = hostile.engine_output(boxed("elevate"))
     assert (seen["done"], seen["suid"]) == ([], [])
     assert seen["scores"] == [1000, 1000], "it is the first that the kernel ends"
 
@@ -102,7 +102,7 @@ def shared() -> Iterator[list[str]]:
 
 def test_what_others_share_is_out_of_reach(boxed: Boxed, shared: list[str]) -> None:
     """Shared memory, queues and semaphores of this machine are another namespace's."""
-    assert not any(hostile.told(boxed("share", *shared)).values())
+    assert not any(hostile.engine_output(boxed("share", *shared)).values())
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_keys_of_the_hall_are_out_of_reach(
     place: hostile.Place, secret: str, kind: sandbox.Kind
 ) -> None:
     """Keyrings are no namespace's: an engine has a session keyring of its own, or none."""
-    found = hostile.told(place.play(kind, "keyring", secret))
+    found = hostile.engine_output(place.play(kind, "keyring", secret))
     assert not found["found"]
     assert not found["asked for"]
     assert not found["added"] or kind == "plain"

@@ -31,7 +31,7 @@ def test_an_engine_has_no_rights_and_nothing_of_the_farm(
 ) -> None:
     """No capability, no privilege to gain, three descriptors, no user or secret of the farm's."""
     played = boxed("look")
-    seen = hostile.told(played)
+    seen = hostile.engine_output(played)
     assert played.outcome.ending == hostile.MATED
     assert played.report("white").sandbox == "bubblewrap"
     assert {seen[name] for name in ("CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
@@ -44,7 +44,7 @@ def test_an_engine_has_no_rights_and_nothing_of_the_farm(
 def test_a_swarm_is_bounded_and_dies_with_its_game(boxed: Callable[..., hall.Played]) -> None:
     """An engine that forks is refused at the limit; its game goes on, its swarm is reaped."""
     played = boxed("swarm")
-    assert 0 < hostile.told(played)["born"] < hostile.LIMITS["processes"]
+    assert 0 < hostile.engine_output(played)["born"] < hostile.LIMITS["processes"]
     assert played.outcome.ending == hostile.MATED
 
 
@@ -53,7 +53,7 @@ def test_a_full_disk_is_the_engines_own(
 ) -> None:
     """All an engine can write is its scratch, up to its limit; nothing else takes a byte."""
     others = [str(place.root / "hostile"), str(place.hall), "/", "/usr", "/dev"]
-    written = hostile.told(boxed("disk", "/scratch", "/tmp", "/dev/shm", *others))
+    written = hostile.engine_output(boxed("disk", "/scratch", "/tmp", "/dev/shm", *others))
     bound = hostile.LIMITS["scratch_mb"] << 20
     assert 0 < written["/scratch"] <= bound
     assert max(written["/tmp"], written["/dev/shm"]) <= bound
@@ -63,7 +63,7 @@ def test_a_full_disk_is_the_engines_own(
 def test_memory_is_bounded(boxed: Callable[..., hall.Played]) -> None:
     """An engine that eats memory is refused at its limit, and plays on."""
     played = boxed("memory")
-    assert hostile.told(played) == {
+    assert hostile.engine_output(played) == {
         "mb": pytest.approx(hostile.LIMITS["memory_mb"], rel=0.5),
         "refused": True,
     }
@@ -85,7 +85,9 @@ def test_no_socket_leads_out(place: hostile.Place, boxed: Callable[..., hall.Pla
         port.bind(("127.0.0.1", 0))
         port.listen()
         number = str(port.getsockname()[1])
-        reached = hostile.told(boxed("sockets", str(place.hall / "redis.sock"), name, number))
+        reached = hostile.engine_output(
+            boxed("sockets", str(place.hall / "redis.sock"), name, number)
+        )
     assert reached.pop("interfaces") in ([], ["lo"])
     assert not any(reached.values())
 
@@ -102,7 +104,7 @@ def test_only_its_own_files_are_readable(
         *(str(pathlib.Path.home() / ".profile"), "/etc/passwd", "/proc/1/environ"),
         "/var/lib/dpkg/status",  # "/var" itself is there, and empty, where the clone lies below it
     ]
-    found = hostile.told(boxed("read", own, *foreign))
+    found = hostile.engine_output(boxed("read", own, *foreign))
     assert found.pop(own) is True
     assert not any(found[path] for path in foreign)
 
@@ -121,7 +123,7 @@ def test_opponents_within_an_own_directory_are_covered(
     place.root.chmod(0o755)  # root's engines are no user's: what they run, all may read
     own, other = (str(place.root / name / "secret.nn") for name in ("hostile", "mating"))
     hidden = str(place.hall / "redis.password")
-    found = hostile.told(boxed("read", own, other, str(place.hall), hidden))
+    found = hostile.engine_output(boxed("read", own, other, str(place.hall), hidden))
     assert found == {own: True, other: False, str(place.hall): False, hidden: False}
 
 
@@ -174,7 +176,7 @@ class SharedFolder:
             id="mating", name="mating", command=(sys.executable, "-ISu", mating, "bad")
         )
         with hall.opened(self.root / "hall", confinement=self.confinement) as opened:
-            return hostile.told(opened.play(hall.order(spec, other)))
+            return hostile.engine_output(opened.play(hall.order(spec, other)))
 
 
 @pytest.mark.usefixtures("bubblewrap")
@@ -255,7 +257,9 @@ def test_nothing_that_runs_can_be_written_to(
     place: hostile.Place, boxed: Callable[..., hall.Played]
 ) -> None:
     """Its own program, its interpreter and its network are read-only."""
-    assert not any(hostile.told(boxed("write", str(place.root / "hostile" / "secret.nn"))).values())
+    assert not any(
+        hostile.engine_output(boxed("write", str(place.root / "hostile" / "secret.nn"))).values()
+    )
 
 
 def test_signals_reach_nobody(boxed: Callable[..., hall.Played]) -> None:
@@ -265,7 +269,7 @@ def test_signals_reach_nobody(boxed: Callable[..., hall.Played]) -> None:
         return tuple(map(str, (opened.dead_man.pid, opened.referee.pid, os.getpid())))
 
     played = boxed("signals", on_open=processes)
-    seen = hostile.told(played)
+    seen = hostile.engine_output(played)
     assert not any(seen["reached"].values())
     assert len(seen["seen"]) == 2
     assert played.outcome.ending == hostile.MATED
@@ -273,7 +277,7 @@ def test_signals_reach_nobody(boxed: Callable[..., hall.Played]) -> None:
 
 def test_nobody_can_be_traced(boxed: Callable[..., hall.Played]) -> None:
     """The sandbox's first process shows neither memory nor descriptors (the hall's lock)."""
-    seen = hostile.told(boxed("trace", "2"))
+    seen = hostile.engine_output(boxed("trace", "2"))
     assert seen["1"] == []
     assert seen["2"], "it may look into itself: what was tried works"
 
@@ -292,7 +296,7 @@ def test_nobody_outlives_the_game(
 def test_a_flood_costs_nothing(boxed: Callable[..., hall.Played]) -> None:
     """60 MB of output hold neither the referee nor the game up."""
     played = boxed("flood")
-    assert hostile.told(played) == {"flooded": True}
+    assert hostile.engine_output(played) == {"flooded": True}
     assert played.outcome.ending == hostile.MATED
 
 
@@ -510,7 +514,7 @@ def test_a_plain_group_leaves_nobody_behind(
 
 def test_a_plain_engine_is_bounded_in_memory_and_files(place: hostile.Place) -> None:
     """Resource limits hold without a sandbox: memory a process, bytes a file."""
-    assert hostile.told(place.play("plain", "memory"))["refused"] is True
+    assert hostile.engine_output(place.play("plain", "memory"))["refused"] is True
     scratch = place.root / "out"
     scratch.mkdir()
     place.play("plain", "disk", str(scratch))
@@ -523,7 +527,7 @@ def test_a_plain_engine_is_bounded_in_memory_and_files(place: hostile.Place) -> 
 def test_a_plain_engine_reads_what_its_user_reads(place: hostile.Place) -> None:
     """What plain does not hold: files and sockets of its user. Official seasons may refuse it."""
     secret = str(place.hall / "redis.password")
-    assert hostile.told(place.play("plain", "read", secret)) == {secret: True}
+    assert hostile.engine_output(place.play("plain", "read", secret)) == {secret: True}
 
 
 def test_an_own_engine_that_a_link_leads_to_sees_its_environment(

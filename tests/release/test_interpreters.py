@@ -27,7 +27,7 @@ CORE = ("tests/test_layers.py", "tests/arbiter", "tests/rating", "tests/ledger",
 PIN = re.compile(r"^(?P<pin>[A-Za-z0-9][\w.\-]*==[^\s;\\]+)(?P<marker>\s*;[^\\]+)?", re.MULTILINE)
 
 
-def found() -> Iterator[tuple[str, pathlib.Path]]:
+def interpreters_here() -> Iterator[tuple[str, pathlib.Path]]:
     """Yield the supported interpreters of this machine: in the PATH, then pyenv's."""
     pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     for version in SUPPORTED:
@@ -45,7 +45,7 @@ def _runs(place: str, version: str) -> bool:
     return done.returncode == 0 and f" {version}." in done.stdout
 
 
-FOUND = dict(found())
+FOUND = dict(interpreters_here())
 
 
 def test_metadata_agrees_about_the_supported_versions() -> None:

@@ -46,7 +46,7 @@ def abandoned(season: driver.Driver) -> driver.Driver:
     return season
 
 
-def told(now: state.SeasonState) -> list[object]:
+def all_views(now: state.SeasonState) -> list[object]:
     """Return everything that is told of a season."""
     schedules = [views.schedule(now, event, 0) for event in now.events]
     tables = [views.standings(now, event) for event in now.events]
@@ -80,7 +80,7 @@ def test_nothing_comes_of_an_abandoned_season(loaded: load.Loaded, games: int) -
 def test_its_journal_folds_to_the_same(loaded: load.Loaded, games: int) -> None:
     """Replayed from zero it is told alike, and its draws follow from the published seed."""
     season = abandoned(played(loaded, games))
-    assert told(state.fold(season.journal)) == told(season.state)
+    assert all_views(state.fold(season.journal)) == all_views(season.state)
     assert verify_seed.verify(season.journal, loaded).mismatches == ()
 
 

@@ -106,10 +106,10 @@ def test_corrected_matches_go_by_the_rule(
     """Whatever is corrected when, pairs stay whole and the winner is who the results say."""
     left = iter(results)
 
-    def told(game: events.Game) -> driver.Verdict:
+    def verdict_of(game: events.Game) -> driver.Verdict:
         return next(left, "1-0" if game.white < game.black else "0-1"), DRAW[1]
 
-    played = cup(tmp_path_factory.mktemp("cup"), told, pairs=pairs)
+    played = cup(tmp_path_factory.mktemp("cup"), verdict_of, pairs=pairs)
     for games, number, act in done:
         played.play(games)
         if played.state.finished:
@@ -145,14 +145,14 @@ def check_matches(played: driver.Driver, event: events.EventState, pairs: int) -
         first = own[0].white
         assert [game.white == first for game in own] == [n % 2 == 0 for n in range(len(own))]
         assert all(a.opening == b.opening for a, b in zip(own[::2], own[1::2], strict=False))
-        text = "".join(_told(game, first) for game in own)
+        text = "".join(_result_of(game, first) for game in own)
         length = by_the_rule(text, pairs)
         points = sum(2 if told == "1" else told == "=" for told in text[:length])
         winner = first if points > length else own[0].black
         assert winner in {row.engine for row in event.rows if row.rank == 1}
 
 
-def _told(game: events.Game, first: str) -> str:
+def _result_of(game: events.Game, first: str) -> str:
     assert game.finished is not None
     told = {"1-0": "1", "0-1": "0"}.get(game.finished.result, "=")
     return told if game.white == first else {"1": "0", "0": "1"}.get(told, "=")

@@ -158,22 +158,22 @@ def _count(
 def _check_coverage(name: str, seen: Counter[str]) -> None:
     """Every criterion, gate and kind of decision has occurred, if there were seeds enough."""
 
-    def found(word: str) -> set[str]:
+    def lines_with(word: str) -> set[str]:
         return {
             key.removeprefix(word) for key, count in seen.items() if key.startswith(word) and count
         }
 
-    assert found("gate ") == GATES[name]
+    assert lines_with("gate ") == GATES[name]
     if len(WORLDS) <= SEEDS:
         if any(criterion == "direct-encounter" for criterion in CRITERIA[name]):
             assert seen["groups of three or more"] > SEEDS
             assert seen["circles"]
             assert seen["crashes"] > SEEDS
-        assert found("by ") >= CRITERIA[name]
-        assert found("decision ") == DECISIONS[name]
+        assert lines_with("by ") >= CRITERIA[name]
+        assert lines_with("decision ") == DECISIONS[name]
     if SEEDS >= MANY:
-        assert found("asked ") >= ASKING[name]
-        assert found("question ") == ({"of rule 15b"} if name != "ntcec1" else set())
+        assert lines_with("asked ") >= ASKING[name]
+        assert lines_with("question ") == ({"of rule 15b"} if name != "ntcec1" else set())
 
 
 def _check_gates(played: season_simulation.Simulation) -> None:

@@ -110,23 +110,23 @@ def test_pairs_of_games_are_counted_by_the_points_taken_of_them(season: driver.D
     game = season.state.game(played[0])
     assert game.finished is not None
 
-    def one(white: str, result: str, opening: int | None) -> events.Game:
+    def finished_game(white: str, result: str, opening: int | None) -> events.Game:
         ended = game.finished and game.finished.model_copy(update={"result": result})
         black = "b" if white == "a" else "a"
         told = {"white": white, "black": black, "opening": opening, "finished": ended}
         return dataclasses.replace(game, **told)  # type: ignore[arg-type]
 
     won, lost, drawn, lone = (
-        [one("a", "1-0", 1), one("b", "0-1", 1)],
-        [one("a", "0-1", 1), one("b", "1/2-1/2", 1)],
-        [one("b", "1-0", 2), one("a", "1-0", 2)],
-        one("a", "1-0", 3),
+        [finished_game("a", "1-0", 1), finished_game("b", "0-1", 1)],
+        [finished_game("a", "0-1", 1), finished_game("b", "1/2-1/2", 1)],
+        [finished_game("b", "1-0", 2), finished_game("a", "1-0", 2)],
+        finished_game("a", "1-0", 3),
     )
     cases = [
         ([*won, *lost, *drawn, lone], (0, 1, 1, 0, 1)),
         ([won[0], drawn[0], won[1], drawn[1]], (0, 0, 1, 0, 1)),
         ([lone, lone], None),
-        ([one("a", "1-0", None), one("b", "1-0", None)], None),
+        ([finished_game("a", "1-0", None), finished_game("b", "1-0", None)], None),
         ([], None),
     ]
     for games, pairs in cases:

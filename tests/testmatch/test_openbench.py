@@ -110,7 +110,7 @@ def instance(tmp_path: pathlib.Path) -> pathlib.Path:
     return home
 
 
-def _words(script: pathlib.Path, *words: str, verb: str = "test") -> list[str]:
+def _script_arguments(script: pathlib.Path, *words: str, verb: str = "test") -> list[str]:
     """Run a script with a `farm` that tells its words; let the real command read them."""
     tools = script.parent / "tools"
     tools.mkdir(exist_ok=True)
@@ -145,24 +145,24 @@ def test_an_instance_of_openbench_moves_in(instance: pathlib.Path, tmp_path: pat
     assert (recipe.program, recipe.nps) == ("src/farm-engine", 750000)
     assert (out / "books" / "frc'.epd").read_bytes() == BOOK
     subprocess.run(["sh", "-n", out / "books" / "fetch.sh"], check=True)
-    words = _words(out / "tests" / "tiny-stc.sh", "lmr", "--remote")
+    words = _script_arguments(out / "tests" / "tiny-stc.sh", "lmr", "--remote")
     told = " ".join(words)
     assert told.startswith("lmr --against main --build ")
     assert "--variant fischerandom --tc 8.0+0.08 --options Threads=1 Hash=8" in told
     assert told.endswith("--sprt elo0=-3 elo1=1 alpha=0.1 beta=0.05 --remote")
-    odds = " ".join(_words(out / "tests" / "tiny-odds.sh", "lmr", "other"))
+    odds = " ".join(_script_arguments(out / "tests" / "tiny-odds.sh", "lmr", "other"))
     assert "lmr --against other" in odds
     assert "--tc 0.25/move --tc-against nodes=20000" in odds
     assert "--games 400" in odds
     comments = (out / "tests" / "tiny-odds.sh").read_text()
     assert "# surprise = 'new\\nrm -rf /' is not known here" in comments
-    open_ = " ".join(_words(out / "tests" / "open-7.sh"))
+    open_ = " ".join(_script_arguments(out / "tests" / "open-7.sh"))
     assert (
         f"https://example.org/tiny#{'1' * 40} --against https://example.org/tiny#{'2' * 40}"
         in open_
     )
     assert "--bench 101 --bench-against 102 --priority 2 --share 500 --scale-nps 750000" in open_
-    tuned = " ".join(_words(out / "tests" / "open-9.sh", verb="tune"))
+    tuned = " ".join(_script_arguments(out / "tests" / "open-9.sh", verb="tune"))
     assert tuned.startswith(f"https://example.org/tiny#{'1' * 40} --build ")
     assert "--parameter A x,int,9,1,20,2,0.002 --parameter B,float,0.5,0,1,0.1,0.002" in tuned
     assert "--iterations 5000 --pairs 8 --a-ratio=0.1 --alpha=0.602 --gamma=0.101" in tuned
@@ -208,7 +208,7 @@ def test_a_run_of_fishtest_moves_in(tmp_path: pathlib.Path) -> None:
     run.write_text(json.dumps({"_id": "abc", "args": args}))
     out = tmp_path / "moved"
     harness.farm("match", "import-fishtest", str(run), "--out", str(out))
-    told = " ".join(_words(out / "tests" / "fishtest-abc.sh"))
+    told = " ".join(_script_arguments(out / "tests" / "fishtest-abc.sh"))
     assert f"https://example.org/sf#{'1' * 40}" in told
     assert "--tc 5+0.05 --tc-against 10+0.1 --options Hash=64 Threads=4" in told
     assert "--draw movenumber=34,movecount=8,score=20 --resign movecount=3,score=600" in told
@@ -220,7 +220,7 @@ def test_a_run_of_fishtest_moves_in(tmp_path: pathlib.Path) -> None:
     tuned = {key: value for key, value in args.items() if key != "sprt"} | {"spsa": spsa}
     run.write_text(json.dumps({"_id": "abc", "args": tuned}))
     harness.farm("match", "import-fishtest", str(run), "--out", str(out))
-    told = " ".join(_words(out / "tests" / "fishtest-abc.sh", verb="tune"))
+    told = " ".join(_script_arguments(out / "tests" / "fishtest-abc.sh", verb="tune"))
     assert "--against" not in told
     assert "--parameter Razor,int,300,100,600,20,0.002 --iterations 400 --a-ratio=0.1" in told
     for strange, why in (

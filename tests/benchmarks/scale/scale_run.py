@@ -169,7 +169,7 @@ def ledger_costs(root: pathlib.Path, games: int) -> list[dict[str, float]]:
             known.open_match(lanes.Match("scale", MILLION, "{}", next=dealt), seq=dealt)
             began = time.monotonic()
             for game in range(games):
-                _one(known, game)
+                _play_lane(known, game)
             spent = (time.monotonic() - began) / games
             used = client.info("memory")["used_memory"]
             rows.append(
@@ -184,7 +184,7 @@ def ledger_costs(root: pathlib.Path, games: int) -> list[dict[str, float]]:
     return rows
 
 
-def _one(known: lane_store.RedisLanes, number: int) -> None:
+def _play_lane(known: lane_store.RedisLanes, number: int) -> None:
     attempt = f"a-{time.monotonic_ns()}"
     dealt = known.claim_lane(lanes.LaneClaim("h", "a", attempt, "w", "h", 60_000))
     assert isinstance(dealt, lanes.Dealt), dealt

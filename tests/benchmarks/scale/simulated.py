@@ -24,7 +24,7 @@ RESULT = contract.dumps({"result": "1/2-1/2", "ending": "stalemate", "pgn": "x" 
 _lanes: list[lane_store.RedisLanes] = []
 
 
-def known() -> lane_store.RedisLanes:
+def empty_lanes() -> lane_store.RedisLanes:
     """Return this process' lanes; its client serves all threads."""
     if not _lanes:
         _lanes.append(lane_store.connect(os.environ["FARM_REDIS_URL"]))
@@ -46,7 +46,7 @@ def play(self: celery.Task) -> None:
     """Play one game of sleep in the lane that was rung, and ring for the next."""
     rung = self.request.delivery_info["routing_key"].removeprefix(bells.queue(""))
     hall, _, lane = rung.rpartition(".")
-    ledger = known()
+    ledger = empty_lanes()
     attempt = f"{hall}.{lane}-{secrets.token_hex(8)}"
     claim = lanes.LaneClaim(hall, lane, attempt, f"w-{hall}-{lane}", hall, 600_000)
     dealt = ledger.claim_lane(claim)
