@@ -59,8 +59,13 @@ def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
 
 
 def _catch_up(ledger: api.Ledger, season: str, folded: state.SeasonState) -> None:
-    for entry in journal(ledger, season, folded.seq):
-        folded.apply(entry)
+    for _ in follow(ledger, season, folded):
+        pass
+
+
+def follow(ledger: api.Ledger, season: str, folded: state.SeasonState) -> Iterator[contract.Entry]:
+    """Fold what was journaled since a state; yield each entry as soon as it is folded."""
+    return state.follow(folded, functools.partial(ledger.read, season))
 
 
 def journal(ledger: api.Ledger, season: str, after: int = 0) -> Iterator[contract.Entry]:

@@ -181,8 +181,7 @@ class Look:
         return self._last
 
     def _catch_up(self) -> None:
-        for entry in common.journal(self._ledger, self._state.launched.id, self._state.seq):
-            self._state.apply(entry)
+        for entry in common.follow(self._ledger, self._state.launched.id, self._state):
             self._acts += audit_log.acts([entry])
 
     def _picture(self) -> Picture:

@@ -108,9 +108,8 @@ class _Seasons:
 
     def _folded(self, name: str) -> season_state.SeasonState:
         folded = self._states.setdefault(name, season_state.SeasonState())
-        while entries := self._ledger.read(name, folded.seq):
-            for entry in entries:
-                folded.apply(entry)
+        for _ in common.follow(self._ledger, name, folded):
+            pass
         return folded
 
     def _last_two(self) -> list[season_state.SeasonState]:

@@ -63,11 +63,9 @@ class Screen:
     def _follow(self, season: str) -> None:
         followed = season in self._states
         folded = self._states.setdefault(season, state.SeasonState())
-        while entries := self._ledger.read(season, folded.seq):
-            for entry in entries:
-                folded.apply(entry)
-                if followed:
-                    self._tell(folded, entry.kind, entry.data)
+        for entry in common.follow(self._ledger, season, folded):
+            if followed:
+                self._tell(folded, entry.kind, entry.data)
 
     def _tell_load(self) -> None:
         """Say once, as soon as it has been measured, that others use what engines need."""

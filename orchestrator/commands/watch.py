@@ -64,9 +64,8 @@ class Screen:
 
     def refresh(self) -> None:
         """Read what has happened since the last look."""
-        while entries := self._ledger.read(self.state.launched.id, self.state.seq):
-            for entry in entries:
-                self.state.apply(entry)
+        for _ in common.follow(self._ledger, self.state.launched.id, self.state):
+            pass
         running = self.state.running
         if running is not None and running.attempt != self._attempt:
             order = orders.game_order(self.state, running.game)

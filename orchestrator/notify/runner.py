@@ -6,6 +6,7 @@ that hangs delays no game. Redis away, a channel away: it goes on and tries agai
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import threading
 from typing import Final
@@ -91,14 +92,12 @@ class Runner:
         last_notified_seq = self._box.read.get(
             season, self._ledger.last(season) if self._first else 0
         )
-        while entries := self._ledger.read(season, state.seq):
-            for entry in entries:
-                state.apply(entry)
-                if entry.seq > last_notified_seq:
-                    self._box.settle(state)
-                    self._box.add(notices.of_entry(state, entry))
-                    if state.abandoned:
-                        self._box.close_season(season)
+        for entry in season_state.follow(state, functools.partial(self._ledger.read, season)):
+            if entry.seq > last_notified_seq:
+                self._box.settle(state)
+                self._box.add(notices.of_entry(state, entry))
+                if state.abandoned:
+                    self._box.close_season(season)
         self._box.read[season] = state.seq
 
     def _look(self, now_ms: int) -> None:

@@ -9,7 +9,7 @@ unknown kinds, gaps in the numbering, a second result of a game, a second game i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from orchestrator import contract
@@ -604,3 +604,17 @@ def fold(journal: Iterable[contract.Entry]) -> SeasonState:
     for entry in journal:
         state.apply(entry)
     return state
+
+
+def follow(
+    state: SeasonState, read: Callable[[int], Sequence[contract.Entry]]
+) -> Iterator[contract.Entry]:
+    """Fold what a journal has behind a state; yield each entry as soon as it is folded.
+
+    ``read`` returns some of the entries behind a sequence number, none at the end. Raise
+    ``LedgerDamagedError``.
+    """
+    while batch := read(state.seq):
+        for entry in batch:
+            state.apply(entry)
+            yield entry
