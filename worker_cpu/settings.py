@@ -38,6 +38,7 @@ class HallSettings:
     lane_memory_mb: int | None = None
     lane_gpus: int = 0
     lane_gpu_ids: tuple[str, ...] = ()  # those that its engines see, by number or UUID
+    lane_boxes: tuple[str, ...] = ()  # boxes of ``boxes`` where its engines may play
     beat_seconds: float = BEAT_SECONDS
     dead_man_seconds: float = DEAD_MAN_SECONDS
     lease_seconds: float = LEASE_SECONDS
@@ -54,7 +55,8 @@ class HallSettings:
 
     def __post_init__(self) -> None:
         """Refuse names that are none, and numbers with which an engine could outlive its lease."""
-        for variable, name in (("FARM_HALL", self.hall), ("FARM_HOST", self.host)):
+        named = [("FARM_LANE_BOXES", box) for box in self.lane_boxes]
+        for variable, name in (("FARM_HALL", self.hall), ("FARM_HOST", self.host), *named):
             if not contract.is_name(name):
                 raise errors.UsageError(
                     f"{variable}: found {name[:80]!r}; allowed: {contract.ids.ALLOWED}"
@@ -106,6 +108,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> HallSettin
         lane_memory_mb=_count(env, "FARM_LANE_MEMORY_MB"),
         lane_gpus=_count(env, "FARM_LANE_GPUS") or len(gpu_ids),
         lane_gpu_ids=gpu_ids,
+        lane_boxes=tuple(filter(None, env.get("FARM_LANE_BOXES", "").split(","))),
         beat_seconds=_seconds(env, "FARM_BEAT_SECONDS", BEAT_SECONDS),
         dead_man_seconds=_seconds(env, "FARM_DEAD_MAN_SECONDS", DEAD_MAN_SECONDS),
         lease_seconds=_seconds(env, "FARM_LEASE_SECONDS", LEASE_SECONDS),

@@ -52,7 +52,8 @@ from typing import Any, NoReturn
 
 VERSION = 2  # of the messages
 HOSTS_FAULT = 1  # the number of a ``gone`` that says: this host cannot give the seat
-SEAT = re.compile(r"seat ([a-z0-9][a-z0-9-]{0,99})")
+# A file's name that begins with an attempt's, and so with any hall's or lane's.
+SEAT = re.compile(r"seat ([A-Za-z0-9_][A-Za-z0-9_.-]{0,199})")
 READ_BYTES = 1 << 16  # bytes: one read
 LINE_BYTES = 1 << 16  # bytes: a longer line goes out in pieces
 KEPT_BYTES = 8 << 20  # bytes of records kept for a channel that comes back

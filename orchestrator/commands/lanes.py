@@ -29,9 +29,10 @@ def lanes(close: str | None, *, as_json: bool) -> None:
     if as_json:
         common.print_json({"lanes": rows, "matches": matches})
         return
-    table = rich.table.Table("lane", "host", "cores", "MB", "GPUs", "NUMA", "nps", "plays")
+    table = rich.table.Table("lane", "host", "cores", "MB", "GPUs", "boxes", "NUMA", "nps", "plays")
     for row in rows:
-        figures = (row["memory_mb"], row["gpus"], row["node"], row["nps"])
+        boxes = ",".join(row["boxes"])
+        figures = (row["memory_mb"], row["gpus"], boxes, row["node"], row["nps"])
         cores = ",".join(map(str, row["cpus"]))
         plays = f"{row['match']} {row['game']}" if row["match"] else ""
         table.add_row(f"{row['hall']}.{row['lane']}", row["host"], cores, *map(str, figures), plays)

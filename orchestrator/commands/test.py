@@ -190,12 +190,6 @@ def spec_of(
         specs, builds, nps = source_builds.built(names, options)
     else:
         specs, builds, nps = source_builds.with_options(_listed(names, options), options), (), 0
-    elsewhere = next((spec for spec in specs if spec.box), None)
-    if elsewhere is not None:
-        raise errors.UsageError(
-            f"{elsewhere.name}: its box is {elsewhere.box}, and lanes start engines on their own"
-            " host alone; farm match plays it there with host=, a season with box ="
-        )
     if options["tc_against"]:
         odds = {"time_control": test_games.control(options["tc_against"])}
         specs[1:] = [spec.model_copy(update=odds) for spec in specs[1:]]
@@ -243,6 +237,11 @@ def _pinned(file: str | None, names: Sequence[str]) -> dict[str, contract.Engine
     engines = {}
     for name, entry in rosters.entries_of(file).items():
         spec = roster.spec(rosters.pinned(entry)).model_copy(update={"builds": {}})
+        if name in names and spec.box:
+            raise errors.UsageError(
+                f"--remote: {file}: {name}: its box is {spec.box}, which remote workers do not"
+                " reach; a match without --remote is played in lanes that have it"
+            )
         for path in filter(None, (spec.command[0], spec.network)):
             if name in names and path not in spec.checksums:
                 raise errors.UsageError(

@@ -116,7 +116,7 @@ class Farm:
     help="Where the farm keeps everything.",
 )
 @click.option("--hall", default="hall-1", show_default=True, help="The name of the hall.")
-@click.option("--lane", "lanes", multiple=True, help="NAME=CORES[:MB], for test matches.")
+@click.option("--lane", "lanes", multiple=True, help="NAME=CORES[:MB][:BOXES], for test matches.")
 @click.option("--launch", "season_file", help="Launch this season file first (or: demo).")
 @click.option("--id", "season_id", help="The launched season's id; default: the file's.")
 @click.option("--seed", help="The launched season's seed; default: a fresh secret one.")

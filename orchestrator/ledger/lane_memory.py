@@ -55,7 +55,7 @@ class MemoryLanes:
     # -- lanes -------------------------------------------------------------------------
 
     def open_lane(self, lane: lanes.Lane) -> api.Opened | api.Foreign | lanes.Overlap:
-        """Make a lane known, or change it; refused where its cores are another's."""
+        """Make a lane known, or change it; refused where a core or box is another's."""
         with self._ledger.grown:
             reply = self._ledger.open_hall(lane.hall, lane.host, self._ledger.worker(lane.hall))
             if isinstance(reply, api.Foreign):
@@ -65,7 +65,7 @@ class MemoryLanes:
             if plays and lanes_here.get(lane.name, lane) != lane:
                 return lanes.Overlap(lane.name)
             for name in sorted(lanes_here.keys() - {lane.name}):
-                if lanes_here[name].cpus & lane.cpus:
+                if lanes_here[name].cpus & lane.cpus or lanes_here[name].boxes & lane.boxes:
                     return lanes.Overlap(name)
             lanes_here[lane.name] = lane
             return api.Opened()

@@ -249,7 +249,8 @@ def values_of(
 
 
 def _lane(raw: dict[str, Any]) -> lanes.Lane:
-    return lanes.Lane(**{**raw, "cpus": frozenset(raw["cpus"])})
+    lists = {name: frozenset(raw.get(name, ())) for name in ("cpus", "boxes")}
+    return lanes.Lane(**{**raw, **lists})
 
 
 def _lease(hall: str, lane: str, raw: dict[str, Any]) -> lanes.Lease:
@@ -282,7 +283,9 @@ def _match(
         halls=tuple(fields["halls"].split()),
         priority=fields["priority"],
         share=fields["share"],
-        needs=lanes.Needs(**{need: fields[need] for need in needs}),
+        needs=lanes.Needs(
+            **{need: fields[need] for need in needs}, boxes=tuple(fields.get("boxes", "").split())
+        ),
         next=int(next_[name]),
         again=tuple(again.get(name, ())),
     )

@@ -5,7 +5,7 @@ numbered games; a lane's worker claims the next one of the match whose turn it i
 implementations pass one contract suite: ``lane_store.RedisLanes`` and
 ``lane_memory.MemoryLanes``. Invariants:
 
-* lanes of a hall have disjoint cores, and a lane plays one game at a time;
+* lanes of a hall have disjoint cores and boxes, and a lane plays one game at a time;
 * no lane is claimed while an official game runs or waits in its hall, and no official
   game is claimed while a lane's lease runs: each claim looks at both in one script;
 * a game of a test match has at most one result that nobody has set aside;
@@ -41,7 +41,7 @@ TUNED = "test_values_dealt"  # of a tuning: the values of its parameters from an
 
 @dataclasses.dataclass(frozen=True)
 class Lane:
-    """A part of a hall: its cores, memory, GPUs, NUMA node (-1: several), and its speed."""
+    """A part of a hall: cores, memory, GPUs, NUMA node (-1: several), speed, other machines."""
 
     hall: str
     name: str
@@ -51,10 +51,12 @@ class Lane:
     gpus: int = 0
     node: int = -1
     nps: int = 0
+    boxes: frozenset[str] = frozenset()  # other machines that its games may use, alone
 
-    def as_json(self) -> dict[str, str | int | list[int]]:
+    def as_json(self) -> dict[str, str | int | list[int] | list[str]]:
         """Return the lane as Redis keeps it."""
-        return {**dataclasses.asdict(self), "cpus": sorted(self.cpus)}
+        lists = {"cpus": sorted(self.cpus), "boxes": sorted(self.boxes)}
+        return {**dataclasses.asdict(self), **lists}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Needs:
     gpus: int = 0
     one_node: bool = False
     nps: int = 0
+    boxes: tuple[str, ...] = ()  # where its engines play that are on other machines
 
     def unmet(self, lane: Lane) -> str:
         """Say what a lane lacks, '' when its games may be played there."""
@@ -78,6 +81,7 @@ class Needs:
         lacks = [f"{has} of {needed} {what}" for what, needed, has in wanted if has < needed]
         if self.one_node and lane.node < 0:
             lacks.append("cores of several NUMA nodes")
+        lacks += [f"no box {box}" for box in self.boxes if box not in lane.boxes]
         return ", ".join(lacks)
 
 
@@ -113,6 +117,7 @@ class Match:
             "priority": self.priority,
             "share": self.share,
             **dataclasses.asdict(self.needs),
+            "boxes": " ".join(self.needs.boxes),
         }
 
 
@@ -186,7 +191,7 @@ class Elsewhere:
 
 @dataclasses.dataclass(frozen=True)
 class Overlap:
-    """The lane's cores are another lane's already, or it plays and cannot change."""
+    """A core or box of the lane is another lane's already, or it plays and cannot change."""
 
     lane: str
 

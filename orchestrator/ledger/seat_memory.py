@@ -40,7 +40,7 @@ class MemorySeats:
                 return api.Fenced()
             for uuid in gpus:
                 held = self._gpus.get(uuid)
-                if held and held.attempt != seating.attempt and self._living(held):
+                if held and held.attempt != seating.attempt and self._living(held, seating):
                     return seats.Taken(uuid, held.hall, held.attempt)
             deadline = self._ledger.now_ms() + seats.TRIAL_MS
             holder = seats.Holder(seating.hall, seating.attempt, seating.word, deadline)
@@ -84,8 +84,9 @@ class MemorySeats:
         holder = slot.attempt == seating.attempt and slot.token == seating.token
         return holder and slot.token.epoch == self._ledger.epoch
 
-    def _living(self, held: seats.Holder) -> bool:
+    def _living(self, held: seats.Holder, seating: seats.Seating) -> bool:
         slot = self._ledger.slot(held.hall)
         if held.token == seats.TRIAL:
-            return slot is None and self._ledger.now_ms() < held.deadline_ms
+            running = slot is None and self._ledger.now_ms() < held.deadline_ms
+            return running and seating.token is None
         return slot is not None and (slot.attempt, str(slot.token)) == (held.attempt, held.token)

@@ -6,6 +6,7 @@ GPUs for it and answers. Invariants:
 * a GPU is an attempt's only, whatever hall or box asks: no two halls ever share one;
 * only the holder of a hall's slot wants or takes; a *trial* (a test game or a rehearsal,
   without a token) only while its hall has no game;
+* a trial's GPU is taken by any official game that wants it, of whatever hall;
 * a GPU whose attempt is over, without having freed it, is free;
 * each box answers for itself: an attempt may have engines on two of them.
 """
@@ -20,7 +21,7 @@ from orchestrator import contract
 from orchestrator.ledger import api
 
 TRIAL: Final = "trial"  # in a token's place, of a game that counts nowhere
-TRIAL_MS: Final = 1_800_000  # ms: a trial keeps its GPUs so long, unless a game begins
+TRIAL_MS: Final = 1_800_000  # ms: a trial keeps its GPUs so long, unless a game wants them
 
 
 @dataclasses.dataclass(frozen=True)

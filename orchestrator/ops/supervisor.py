@@ -28,7 +28,9 @@ RESTART_WINDOW_SECONDS = 60.0
 LOG_TAIL_LINES = 15
 LOG_BYTES = 32 << 20  # of a log, before it is put aside
 LOGS_KEPT = 3  # beside the one that is written: a season of months leaves no more
-LANE = re.compile(r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?")
+LANE = re.compile(
+    r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?(:(?P<boxes>[a-zA-Z_][\w.,-]*))?"
+)
 _SERVE_WEB: Final = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web")
 
 
@@ -86,13 +88,16 @@ def environment(redis_url: str, data: pathlib.Path, hall: str) -> dict[str, str]
 def lane(text: str, worker: Supervised, hall: str) -> Supervised:
     """Return the worker of a lane beside a hall's worker, not started yet.
 
-    ``text`` is NAME=CORES[:MB], as ``b=2-3:4096``; raise ``UsageError`` for anything else.
+    ``text`` is NAME=CORES[:MB][:BOXES], as ``b=2-3:4096`` or ``b=2:gpu-1``; raise ``UsageError``
+    for anything else.
     """
     match = LANE.fullmatch(text)
     if match is None:
-        raise errors.UsageError(f"--lane: found {text!r}; allowed: NAME=CORES[:MB], as b=2-3:4096")
+        allowed = "NAME=CORES[:MB][:BOXES], as b=2-3:4096 or b=2:gpu-1"
+        raise errors.UsageError(f"--lane: found {text!r}; allowed: {allowed}")
     name, cores, memory = match.group("name"), match.group("cores"), match.group("memory")
     own = {"FARM_LANE": name, "FARM_ENGINE_CPUS": cores, "FARM_LANE_MEMORY_MB": memory or ""}
+    own["FARM_LANE_BOXES"] = match.group("boxes") or ""
     log = worker.log.with_name(f"worker-{hall}.{name}.log")
     return Supervised(
         f"lane {name}",

@@ -105,14 +105,23 @@ class Spec(contract.Message):
 
     @property
     def threads(self) -> int:
-        """Return the cores a game needs: one side thinks at a time."""
-        return max(_number(engine, ("threads", "cores")) or 1 for engine in self.engines)
+        """Return the cores a game needs: one side thinks at a time, elsewhere on cores there."""
+        here = [engine for engine in self.engines if not engine.box]
+        return max((_number(engine, ("threads", "cores")) or 1 for engine in here), default=1)
 
     @property
     def memory_mb(self) -> int:
-        """Return the memory a game needs, by the engines' hashes."""
-        each = [(_number(engine, HASH_OPTIONS) or 16) + OVERHEAD_MB for engine in self.engines]
+        """Return the memory a game needs, by the engines' hashes; a box has its own."""
+        each = [
+            (0 if engine.box else _number(engine, HASH_OPTIONS) or 16) + OVERHEAD_MB
+            for engine in self.engines
+        ]
         return each[0] + max(each[1:])
+
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """Return the other machines on which engines play."""
+        return tuple(sorted({engine.box for engine in self.engines if engine.box}))
 
     def opponent(self, game: int) -> int:
         """Return the position in ``engines`` of a game's opponent."""

@@ -387,6 +387,7 @@ class Keeper:
             gpus=self._terms.gpus,
             one_node=self._terms.one_node,
             nps=self._terms.min_nps,
+            boxes=self._spec.boxes,
         )
 
     def step(self, ring: Callable[[str], None], wait_ms: int) -> Standing:

@@ -134,6 +134,15 @@ def test_the_halls_key_opens_no_other_door(box: bed.Box) -> None:
     assert (message.kind, message.payload[:10]) == ("gone", b"not a seat")
 
 
+@pytest.mark.parametrize("name", ["hall-1", "Hall_1", "hall-1.b", "H" * 120])
+def test_a_seat_of_any_halls_attempt_is_one(name: str) -> None:
+    """Halls and lanes may have capitals, dots and underscores in their names; no path is a seat."""
+    assert contract.is_name(name)
+    assert agent.SEAT.fullmatch(f"seat {name}-0123456789abcdef-white-eda72b")
+    assert not agent.SEAT.fullmatch(f"seat ../{name}")
+    assert not agent.SEAT.fullmatch(f"seat {name}/x")
+
+
 def test_a_host_that_cannot_hold_a_seat_says_so_at_once(box: bed.Box) -> None:
     """A disk that takes nothing is told with its reason, and is the host's fault."""
     seat = box.seat(["cat"])

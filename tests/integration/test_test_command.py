@@ -195,7 +195,7 @@ class Wrong:
         Wrong(("dev", "--against", "nobody"), "nobody"),
         Wrong(("dev", "--against", "base", "--tc", "soon"), "--tc"),
         Wrong(("dev", "--against", "base", "--tc-against", "never"), "never"),
-        Wrong(("dev", "--against", "away"), "its box is gpu-1, and lanes start engines"),
+        Wrong(("dev", "--against", "away", "--remote"), "its box is gpu-1, which remote workers"),
         Wrong(("dev", "--against", "base", "--id", "../x"), "--id"),
         Wrong(("dev", "--against", "base", "--id", "a" * 300), "--id: found 'aaa"),
         Wrong(("dev", "--against", "base", "--draw", "movecount=8,limit=3"), "--draw"),

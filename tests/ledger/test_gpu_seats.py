@@ -105,6 +105,18 @@ def test_no_two_attempts_have_one_gpu(table: Table) -> None:
     assert table.seats.take_seats(rival, ["G2"], "answer") == api.Written()
 
 
+def test_an_official_game_takes_the_gpus_of_another_halls_test(table: Table) -> None:
+    """A test or a rehearsal keeps its GPUs from other tests alone."""
+    test = seats.Seating("box-2", "other", "lane-1", None)
+    assert table.seats.take_seats(test, ["G1"], "answer") == api.Written()
+    rival = seats.Seating("box-2", "third", "trial-1", None)
+    assert table.seats.take_seats(rival, ["G1"], "answer") == seats.Taken("G1", "other", "lane-1")
+    assert table.seats.take_seats(table.seating, ["G1"], "answer") == api.Written()
+    assert table.seats.gpu_holders()["G1"].attempt == "a1"
+    table.seats.free_seats("box-2", "lane-1")
+    assert table.seats.gpu_holders()["G1"].attempt == "a1", "not its own any more"
+
+
 def test_a_gpu_of_a_game_that_is_over_is_free(table: Table) -> None:
     """An attempt that ended without freeing its GPUs holds nobody up."""
     table.seats.take_seats(table.seating, ["G1"], "answer")

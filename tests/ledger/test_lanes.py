@@ -95,6 +95,27 @@ def test_lanes_never_share_a_core(place: Scene) -> None:
     assert place.lanes.lanes_of(HALL)[1] == lane("c", frozenset({3, 4}))
 
 
+def test_lanes_never_share_a_box_and_need_those_of_their_games(place: Scene) -> None:
+    """A match with an engine on a box is dealt in the one lane that has it, others are not held."""
+    assert place.lanes.open_lane(boxed("a", 0, "gpu-1", "gpu-2")) == api.Opened()
+    assert place.lanes.open_lane(boxed("b", 1, "gpu-2")) == lanes.Overlap("a")
+    assert place.lanes.open_lane(boxed("b", 1, "gpu-3")) == api.Opened()
+    assert place.lanes.lanes_of(HALL)[0].boxes == {"gpu-1", "gpu-2"}
+    away = lanes.Needs(boxes=("gpu-1", "gpu-2"))
+    place.lanes.open_match(dataclasses.replace(match("away"), needs=away))
+    assert place.lanes.matches()["away"].needs == away
+    assert place.claim("b") == api.NotReady()
+    place.lanes.open_match(match("here"))
+    assert getattr(place.claim("b", "b-2"), "match", "") == "here"
+    assert {name for name, _ in place.dealt(4)} == {"away", "here"}
+    assert away.unmet(boxed("c", 2, "gpu-1")) == "no box gpu-2"
+
+
+def boxed(name: str, core: int, *boxes: str) -> lanes.Lane:
+    """Describe a lane that may use other machines."""
+    return dataclasses.replace(lane(name, frozenset({core})), boxes=frozenset(boxes))
+
+
 def test_a_lane_does_not_change_while_it_plays(place: Scene) -> None:
     """Its worker may open it again as it is, but not with other cores, during a game."""
     place.open("a")

@@ -13,6 +13,7 @@ from click import testing
 
 from orchestrator import commands
 from orchestrator.commands import families
+from worker_cpu.match import arguments, engines, programs, quick_match
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLE = re.compile(r"Examples?:\s*(?P<first>.*)")
@@ -132,6 +133,29 @@ def parse(words: list[str]) -> None:
     except click.BadParameter as wrong:
         if "does not exist" not in str(wrong):
             raise AssertionError(f"{context.command_path} {words}: {wrong}") from wrong
+
+
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["match.md", "test-matches.md"])
+def test_the_command_lines_of_the_pages_about_matches_are_read(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line of their blocks: options by click, switches of `farm match` by its own reader."""
+    monkeypatch.setattr(programs, "command", lambda text, *_: [text])
+    monkeypatch.setattr(programs, "directory", lambda text, *_: pathlib.Path(text))
+    listed = engines.Wishes({"cmd": "rook", "name": "Rook"})  # what engines.json says
+    monkeypatch.setattr(engines, "configured", lambda _: listed)
+    blocks = "".join(BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8")))
+    told = [line for line in blocks.replace("\\\n", " ").splitlines() if line.startswith("farm ")]
+    assert len(told) > 10
+    for line in told:
+        words = shlex.split(line, comments=True)[1:]
+        words = words[: words.index(">")] if ">" in words else words
+        parse(words)
+        if words[0] == "match" and words[1] not in families.FAMILIES["match"].verbs:
+            arguments.read(quick_match.whole(words[1:]))
 
 
 SHELL = (

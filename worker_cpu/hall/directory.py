@@ -114,9 +114,12 @@ class HallDirectory:
         The hall's lock is shared with the other lanes, so that whoever wants the whole
         hall waits for all of them; the lane's own descriptor goes to its dead man.
         """
-        (self.root / "lanes" / lane).mkdir(parents=True, exist_ok=True)
+        self.lane(lane).mkdir(parents=True, exist_ok=True)
         with contextlib.ExitStack() as held:
-            wanted = ((self.root / "lock", fcntl.LOCK_SH), (self._lane_lock(lane), fcntl.LOCK_EX))
+            wanted = (
+                (self.root / "lock", fcntl.LOCK_SH),
+                (self.lane(lane) / "lock", fcntl.LOCK_EX),
+            )
             descriptor: int | None = None
             for path, kind in wanted:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -126,8 +129,9 @@ class HallDirectory:
                     break
             yield descriptor
 
-    def _lane_lock(self, lane: str) -> pathlib.Path:
-        return self.root / "lanes" / lane / "lock"
+    def lane(self, lane: str) -> pathlib.Path:
+        """Return where a lane keeps its lock and what its next worker has to know."""
+        return self.root / "lanes" / lane
 
     def spooled(self) -> list[pathlib.Path]:
         """Return the spool files, oldest first."""

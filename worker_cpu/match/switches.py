@@ -327,6 +327,10 @@ def _sprt(draft: Draft, where: str, group: list[str]) -> None:
     missing = [key for key in ("elo0", "elo1") if key not in values]
     if missing:
         raise cli_values.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
+    elo0, elo1 = (cli_values.real(where, values[key]) for key in ("elo0", "elo1"))
+    if elo0 == elo1 and draft.dialect == "cutechess":  # a soak test: its ratio stays 0
+        draft.remarks.append(f"{where}: equal bounds decide nothing; all games are played")
+        return
     usual = "logistic" if draft.dialect == "cutechess" else "normalized"
     if "model" not in values and draft.dialect == "cutechess":
         draft.remarks.append(
@@ -337,8 +341,8 @@ def _sprt(draft: Draft, where: str, group: list[str]) -> None:
         instead = "its bounds hang on the draw rate; model=logistic takes them in Elo"
         raise cli_values.unsupported(f"{where} model=bayesian", instead)
     draft.match["test"] = sprt.Test(
-        elo0=cli_values.real(where, values["elo0"]),
-        elo1=cli_values.real(where, values["elo1"]),
+        elo0=elo0,
+        elo1=elo1,
         alpha=cli_values.real(where, values.get("alpha", "0.05")),
         beta=cli_values.real(where, values.get("beta", "0.05")),
         model=cli_values.choice(f"{where} model", values.get("model", usual), sprt.MODELS),  # type: ignore[arg-type] # `choice` has checked it

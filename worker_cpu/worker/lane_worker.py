@@ -5,8 +5,9 @@ an official game waits. Invariants:
 
 * the hall's lock is held shared and the lane's own alone, from before a claim until the
   last engine is gone: an official game, which takes all of them, is never beside one;
-* engines run on the lane's cores only, and within its memory; referee and engines of a match
-  stay for its next game (decision 021), and are gone before the lane's lock is let go;
+* engines run on the lane's cores only, and within its memory, or on boxes that are the lane's
+  alone; referee and engines of a match stay for its next game (decision 021), and are gone
+  before the lane's lock is let go;
 * while Redis is away the dead man of a game is not fed: engines are dead before the lease is
   over; between two games, when none of them thinks, he is.
 """
@@ -19,22 +20,21 @@ import pathlib
 import secrets
 import select
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
 from orchestrator import contract
-from orchestrator.common import errors
-from orchestrator.ledger import api, lane_store, lanes
+from orchestrator.common import errors, files
+from orchestrator.ledger import api, lane_store, lanes, seat_store
 from orchestrator.testmatch import orders, spsa
 from worker_cpu import settings
 from worker_cpu.engines import handles, sandbox
-from worker_cpu.hall import checksums, directory
+from worker_cpu.hall import checksums, directory, gpu_hosts, gpu_seats
 from worker_cpu.host import speed
 from worker_cpu.link import redis_retry
 from worker_cpu.match import cores, game
-from worker_cpu.referee import result
+from worker_cpu.referee import engine_reuse, result
 
 log = structlog.get_logger()
 
@@ -42,6 +42,7 @@ SPECS = 2  # matches that are kept read: two of equal share alternate, and books
 BATCH_GAMES = 16  # at most so many are claimed at once
 BATCH_SECONDS = 10.0  # s: so long a lane may have games that another one could begin
 LOCK_SECONDS = 3.0  # s: an official game that has just ended needs so long to clean up
+SEATED_SECONDS = 900.0  # s: engines elsewhere get new seats well before their GPUs may be taken
 NS = 1_000_000_000
 NODES = pathlib.Path("/sys/devices/system/node")
 
@@ -54,6 +55,7 @@ class LaneWorker:
         self._settings = configured
         self._directory = directory.HallDirectory(configured.directory)
         self._lanes = lane_store.connect(configured.redis_url)
+        self._places = _places(configured, seat_store.RedisSeats(self._lanes.server))
         self.lane = measured(configured)
         self._confinement = _confinement(configured)
         os.environ.update(visible(configured.lane_gpu_ids))  # engines get it of their referee
@@ -87,6 +89,7 @@ class LaneWorker:
                     log.info("lane.closed", lane=self.lane.name)
                     return
                 settle(self._lanes, self.lane.hall, self.lane.host, self.lane.name)
+                self._free_left()
                 reply = self._lanes.open_lane(self.lane)
                 if isinstance(reply, api.Opened):
                     work(lock)
@@ -105,7 +108,8 @@ class LaneWorker:
             )
         if reply.lane != self.lane.name:
             raise errors.RefusedError(
-                f"lane {lane} has cores of lane {reply.lane}: give it others (FARM_ENGINE_CPUS),"
+                f"lane {lane} has cores or a box of lane {reply.lane}: give it others"
+                " (FARM_ENGINE_CPUS, FARM_LANE_BOXES),"
                 f" or `farm host lanes --close {self.lane.hall}.{reply.lane}` if that lane is gone"
             )
         log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
@@ -156,18 +160,22 @@ class LaneWorker:
         spec = self._spec(lease)
         if spec is None:
             return game.Interrupted("closed", lanes.STOPPED)
+        end: game.End | None = None
+        stays = False
         try:
             order = self._checksums.verify(self._order(spec, lease)).order
-            seated = self._seats(spec, lease, lock)
+            own = self._seats(spec, lease, lock)
+            attempt = _Attempt(self._lanes, self._settings, lease, own.seated, self._asked_ns)
+            order = own.seats_elsewhere(order, attempt.beat)
+            stays = bool(order.keep)
+            end = attempt.run(order)
         except errors.HostError as error:
             return game.Interrupted("host", str(error))
-        end: game.End | None = None
-        try:
-            end = _Attempt(self._lanes, self._settings, lease, seated, order, self._asked_ns).run()
+        else:
             return end
         finally:
-            if order.keep and isinstance(end, result.Ended):
-                seated.keeps = True
+            if stays and isinstance(end, result.Ended) and own.plays_on(end):
+                own.seated.keeps = True
             else:
                 self._leave()
 
@@ -175,6 +183,10 @@ class LaneWorker:
         """Return the order of a game whose PGN is written in the lane; nobody wants its plies."""
         # a sandbox hides an engine from the other one: a third one's is not made for both
         stays = self._confinement.kind == "plain" or len(spec.engines) == 2
+        if spec.boxes:  # a seat elsewhere is good for one start of an engine
+            away = [engine for engine in spec.engines if engine.box]
+            stays = len(spec.engines) == 2 and all(engine.protocol == "uci" for engine in away)
+            stays = stays and spec.tuning is None  # whose engines get other options each time
         return spec.order(lease.game, values=self._values(spec, lease)).model_copy(
             update={
                 "site": f"{lease.hall}/{lease.lane}",
@@ -194,26 +206,44 @@ class LaneWorker:
             self._tuned = asked, spsa.values(self._lanes.values(lease.match, asked[2]))
         return self._tuned[1]
 
-    def _seats(self, spec: orders.Spec, lease: lanes.Lease, lock: int) -> game.Seated:
+    def _seats(self, spec: orders.Spec, lease: lanes.Lease, lock: int) -> _Seats:
         """Return referee and dead man of the game before where they can play on, else new ones."""
         kept = self._kept
-        if kept is not None and kept.match == (lease.match, lease.run) and kept.seated.waits:
+        if kept is not None and kept.waits_for(lease):
             kept.seated.keeps = False
-            return kept.seated
+            return kept
         self._leave()
         own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
         scratch = self._directory.scratch_of(lease.attempt)
         limit = self._settings.dead_man_seconds
         seated = game.Seated(self._fork_server, own, scratch, lock, limit)
         self._kept = _Seats((lease.match, lease.run), lease.attempt, seated)
-        return seated
+        if spec.boxes:
+            files.write(self._left, " ".join((lease.attempt, *spec.boxes)).encode())
+            self._kept.elsewhere = self._places.of(self.lane.hall, lease.attempt, None)
+        return self._kept
 
     def _leave(self) -> None:
         """Let referee, dead man and engines end; returns when they are gone."""
         if self._kept is not None:
             self._kept.seated.leave()
+            if self._kept.elsewhere is not None:
+                self._kept.elsewhere.free()
             self._directory.forget_scratch(self._kept.attempt)
             self._kept = None
+
+    @property
+    def _left(self) -> pathlib.Path:
+        """Return the file that names the last attempt that wished for seats, and their boxes."""
+        return self._directory.lane(self.lane.name) / "seats"
+
+    def _free_left(self) -> None:
+        """Free the seats elsewhere of a worker that was killed: nobody else knows of them."""
+        if self._left.exists():
+            attempt, *boxes = self._left.read_text().split()
+            for box in boxes:
+                self._places.wishes.free_seats(box, attempt)
+            self._left.unlink()
 
     def _spec(self, lease: lanes.Lease) -> orders.Spec | None:
         match = (lease.match, lease.run)
@@ -250,16 +280,47 @@ class LaneWorker:
         return () if isinstance(reply, api.Fenced) else reply.left
 
 
-class _Seats(NamedTuple):
+@dataclasses.dataclass
+class _Seats:
     """A referee and a dead man, and the match and the first attempt that they were started for."""
 
     match: tuple[str, str]  # and its opening
     attempt: str
     seated: game.Seated
+    elsewhere: gpu_seats.Seating | None = None  # None: both engines play in the lane
+    since: float = dataclasses.field(default_factory=time.monotonic)
+    _addresses: Mapping[str, contract.SeatAddress] = dataclasses.field(default_factory=dict)
+
+    def waits_for(self, lease: lanes.Lease) -> bool:
+        """Say whether they may play a game of this lease."""
+        late = self.elsewhere is not None and time.monotonic() > self.since + SEATED_SECONDS
+        return self.match == (lease.match, lease.run) and not late and self.seated.waits
+
+    def seats_elsewhere(
+        self, order: contract.GameOrder, meanwhile: Callable[[], None]
+    ) -> contract.GameOrder:
+        """Return the order with seats of engines on boxes; raise ``HostError``.
+
+        Those that stayed have theirs: the next game is of the same two engines.
+        """
+        if self.elsewhere is None:
+            return order
+        if not self._addresses:
+            seated = self.elsewhere.seat(order, meanwhile).order
+            self._addresses = {seated.engine(side).id: at for side, at in seated.seats.items()}
+            return seated
+        sides: tuple[contract.Side, ...] = ("white", "black")
+        away = [side for side in sides if order.engine(side).box]
+        seats = {side: self._addresses[order.engine(side).id] for side in away}
+        return order.model_copy(update={"seats": seats})
+
+    def plays_on(self, end: result.Ended) -> bool:
+        """Say whether the engines may play the next game: a new start needs a new seat."""
+        return self.elsewhere is None or end.outcome.ending not in engine_reuse.FAULTS
 
 
 class _Attempt:
-    """One game in the lane: its lease, its dead man, its referee."""
+    """One game in the lane: its lease, which is renewed, its dead man, its referee."""
 
     def __init__(
         self,
@@ -267,7 +328,6 @@ class _Attempt:
         configured: settings.HallSettings,
         lease: lanes.Lease,
         seated: game.Seated,
-        order: contract.GameOrder,
         asked_ns: int,
     ) -> None:
         self._lanes, self._settings, self._lease, self._seated = (
@@ -280,22 +340,27 @@ class _Attempt:
         since = (handles.boottime_ns() - asked_ns) / NS
         self._next_beat = time.monotonic() + configured.beat_seconds - since
         seated.dead_man.feed(asked_ns)
-        self._game = game.Game(seated, game.Sealed(order), f"{lease.hall}/{lease.lane}")
 
-    def run(self) -> game.End:
+    def run(self, order: contract.GameOrder) -> game.End:
         """See the game through; an interruption is no result."""
+        site = f"{self._lease.hall}/{self._lease.lane}"
+        played = game.Game(self._seated, game.Sealed(order), site)
         poll = select.poll()
-        poll.register(self._game.fileno(), select.POLLIN)
-        while (end := self._game.serve()) is None:
+        poll.register(played.fileno(), select.POLLIN)
+        while (end := played.serve()) is None:
             poll.poll(max(0.0, self._next_beat - time.monotonic()) * 1000)
-            if time.monotonic() >= self._next_beat:
-                self._renew()
-            if self._game.frozen():
-                self._game.drop("referee frozen")
+            self.beat()
+            if played.frozen():
+                played.drop("referee frozen")
                 return game.Interrupted("referee frozen", "no word after a stall")
             if self._seated.dead_man.ended:
-                return self._game.serve() or game.Interrupted("dead man", "he ended the engines")
+                return played.serve() or game.Interrupted("dead man", "he ended the engines")
         return end
+
+    def beat(self) -> None:
+        """Renew the lease when that is due."""
+        if time.monotonic() >= self._next_beat:
+            self._renew()
 
     def _renew(self) -> None:
         self._next_beat = time.monotonic() + self._settings.beat_seconds
@@ -357,7 +422,21 @@ def measured(configured: settings.HallSettings) -> lanes.Lane:
         gpus=configured.lane_gpus,
         node=numa_node(cpus),
         nps=speed.nps(cpus),
+        boxes=frozenset(configured.lane_boxes),
     )
+
+
+def _places(configured: settings.HallSettings, wishes: seat_store.RedisSeats) -> gpu_seats.Places:
+    """Return where engines may play beside the lane; raise ``UsageError`` for an unknown box."""
+    file = configured.boxes if configured.lane_boxes else None
+    known = gpu_hosts.load(file, configured.dead_man_seconds)
+    unknown = [box for box in configured.lane_boxes if box not in known]
+    if unknown:
+        raise errors.UsageError(
+            f"lane {configured.lane}: FARM_LANE_BOXES: found {unknown[0]!r}; allowed: boxes that"
+            f" FARM_BOXES names ({', '.join(known) or 'none'})"
+        )
+    return gpu_seats.Places(wishes, known)
 
 
 def visible(gpus: Sequence[str]) -> dict[str, str]:

@@ -73,7 +73,13 @@ if not has or has.host ~= ARGV[5] then return {'not-ready'} end
 local over = redis.call('HGET', KEYS[8], lane)
 if over and string.match(over, '^(%S+)') == attempt then return {'not-ready'} end
 
+local boxes = {}
+for _, box in ipairs(has.boxes or {}) do boxes[box] = true end
+
 local function fits(told)
+  for box in string.gmatch(told.boxes or '', '%S+') do
+    if not boxes[box] then return false end
+  end
   local here = told.halls == '' or string.find(' ' .. told.halls .. ' ', ' ' .. hall .. ' ', 1, true)
   return here and #has.cpus >= told.threads and has.memory_mb >= told.memory_mb
     and has.gpus >= told.gpus and has.nps >= told.nps and (has.node >= 0 or not told.one_node)

@@ -7,7 +7,7 @@
 -- ARGV 1 hall  2 lane  3 host  4 what it has (JSON)
 -- Reply {'opened'}         it is known, now or already
 --       {'foreign', host}
---       {'overlap', lane}  its cores are that lane's, or it plays and would change
+--       {'overlap', lane}  a core or box of it is that lane's, or it plays and would change
 
 local owner = redis.call('HGET', KEYS[1], 'host')
 if owner and owner ~= ARGV[3] then return {'foreign', owner} end
@@ -16,14 +16,20 @@ if known == ARGV[4] then return {'opened'} end  -- as each time its worker wakes
 if known and known ~= ARGV[4] and redis.call('HEXISTS', KEYS[4], ARGV[2]) == 1 then
   return {'overlap', ARGV[2]}
 end
+-- Cores are numbers and boxes names; a lane of an older farm has no boxes.
+local function parts(lane)
+  local all = lane.cpus
+  for _, box in ipairs(lane.boxes or {}) do all[#all + 1] = box end
+  return all
+end
 local mine = {}
-for _, cpu in ipairs(cjson.decode(ARGV[4]).cpus) do mine[cpu] = true end
+for _, part in ipairs(parts(cjson.decode(ARGV[4]))) do mine[part] = true end
 local names = redis.call('HKEYS', KEYS[3])
 table.sort(names)
 for _, name in ipairs(names) do
   local other = cjson.decode(redis.call('HGET', KEYS[3], name))
-  for _, cpu in ipairs(name == ARGV[2] and {} or other.cpus) do
-    if mine[cpu] then return {'overlap', name} end
+  for _, part in ipairs(name == ARGV[2] and {} or parts(other)) do
+    if mine[part] then return {'overlap', name} end
   end
 end
 redis.call('HSETNX', KEYS[1], 'host', ARGV[3])

@@ -38,7 +38,8 @@ local known = before and cjson.decode(before)
 -- The counter alone would name two openings alike in a Redis that came back with less than it had.
 facts.run = known and known.run or text(redis.call('INCR', KEYS[8])) .. '.' .. text(now_ms())
 facts.kind = table.concat({string.gsub(facts.halls, ' ', ',') .. '', text(facts.threads),
-  text(facts.memory_mb), text(facts.gpus), text(facts.nps), facts.one_node and '1' or '0'}, '/')
+  text(facts.memory_mb), text(facts.gpus), text(facts.nps), facts.one_node and '1' or '0',
+  (string.gsub(facts.boxes, ' ', ','))}, '/')
 if known then
   local had = tonumber(redis.call('HGET', KEYS[5], match))
   redis.call('ZREM', KEYS[10], place_in_queue(known, match, had))

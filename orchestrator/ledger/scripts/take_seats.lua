@@ -22,6 +22,7 @@ for i = 1, #KEYS - 5 do slots[ARGV[6 + count + i]] = KEYS[5 + i] end
 
 local function living(slot, other, its_token, deadline)
   if its_token ~= 'trial' then return is_holder(slot, other, its_token) end
+  if token ~= 'trial' then return false end  -- an official game waits for no test
   return redis.call('EXISTS', slot) == 0 and now_ms() < tonumber(deadline)
 end
 
