@@ -27,7 +27,7 @@ FASTCHESS = """-version -help -quick cmd book -concurrency -force-concurrency -r
 -sprt elo0 elo1 alpha beta model -tournament -seeds -variant -noswap -reverse -wait -each -engine
 name args tc timemargin st nodes restart plies depth proto dir option.Hash -draw movenumber
 movecount score -resign twosided -maxmoves -tb -tbpieces -tbignore50 -tbadjudicate -openings file
-format order start -srand -output -pgnout notation append seldepth nps hashfull tbhits pv timeleft
+format order start policy -srand -output -pgnout notation append seldepth nps hashfull tbhits pv timeleft
 latency min match_line -epdout -event -site -ratinginterval -scoreinterval -report penta -config
 discard outname stats -recover -autosaveinterval --compliance -crc32 pgn -check-mate-pvs
 -show-latency -testEnv -strict -log level compress realtime engine -use-affinity -startup-ms
