@@ -64,10 +64,10 @@ def test_a_match_with_an_engine_on_a_box_survives_its_worker(
         lane = supervisor.lane("a=0:box-1", farm.worker, harness.HALL)
         known, held = lane_store.connect(farm.redis.url), seat_store.RedisSeats(farm.ledger.server)
         journal = farm.root / "tests" / "far" / "journal.jsonl"
-        lane.start()
-        farm.wait(lambda: known.lanes_of(harness.HALL), 60, "the lane")
         words = ("scripted-2", "--against", "scripted-1", "--games", "10")
+        lane.start()
         try:
+            farm.wait(lambda: bool(known.lanes_of(harness.HALL)), 60, "the lane")
             with match(boxed, "far", *words) as keeper:
                 farm.wait(lambda: journal.exists() and len(mirror.read(journal)) > 2, 90, "games")
                 assert {one.hall for one in held.gpu_holders().values()} == {harness.HALL}

@@ -23,15 +23,15 @@ movecount score -resign twosided -maxmoves -tb -tbpieces -tbignore50 -tournament
 order plies start policy -bookmode -pgnout min fi -epdout -recover -repeat -noswap -reverse
 -seeds -site -srand -wait -resultformat conf name cmd dir arg initstr stderr restart trust proto
 tc st timemargin book bookdepth whitepov depth nodes ponder tscale debug option.Hash"""
-FASTCHESS = """-version -help -quick cmd book -concurrency -force-concurrency -rounds -games -repeat
--sprt elo0 elo1 alpha beta model -tournament -seeds -variant -noswap -reverse -wait -each -engine
-name args tc timemargin st nodes restart plies depth proto dir option.Hash -draw movenumber
-movecount score -resign twosided -maxmoves -tb -tbpieces -tbignore50 -tbadjudicate -openings file
-format order start policy -srand -output -pgnout notation append seldepth nps hashfull tbhits pv timeleft
-latency min match_line -epdout -event -site -ratinginterval -scoreinterval -report penta -config
-discard outname stats -recover -autosaveinterval --compliance -crc32 pgn -check-mate-pvs
--show-latency -testEnv -strict -log level compress realtime engine -use-affinity -startup-ms
--ucinewgame-ms -ping-ms -debug"""
+FASTCHESS = """-version -help -quick cmd book -concurrency -force-concurrency -rounds -games
+-repeat -sprt elo0 elo1 alpha beta model -tournament -seeds -variant -noswap -reverse -wait
+-each -engine name args tc timemargin st nodes restart plies depth proto dir option.Hash -draw
+movenumber movecount score -resign twosided -maxmoves -tb -tbpieces -tbignore50 -tbadjudicate
+-openings file format order start policy -srand -output -pgnout notation append seldepth nps
+hashfull tbhits pv timeleft latency min match_line -epdout -event -site -ratinginterval
+-scoreinterval -report penta -config discard outname stats -recover -autosaveinterval
+--compliance -crc32 pgn -check-mate-pvs -show-latency -testEnv -strict -log level compress
+realtime engine -use-affinity -startup-ms -ucinewgame-ms -ping-ms -debug"""
 
 
 @pytest.fixture(autouse=True)

@@ -55,7 +55,7 @@ class LaneWorker:
         self._settings = configured
         self._directory = directory.HallDirectory(configured.directory)
         self._lanes = lane_store.connect(configured.redis_url)
-        self._places = _places(configured, seat_store.RedisSeats(self._lanes.server))
+        self._gpu_seats = _gpu_seats(configured, seat_store.RedisSeats(self._lanes.server))
         self.lane = measured(configured)
         self._confinement = _confinement(configured)
         os.environ.update(visible(configured.lane_gpu_ids))  # engines get it of their referee
@@ -220,7 +220,7 @@ class LaneWorker:
         self._kept = _Seats((lease.match, lease.run), lease.attempt, seated)
         if spec.boxes:
             files.write(self._left, " ".join((lease.attempt, *spec.boxes)).encode())
-            self._kept.elsewhere = self._places.of(self.lane.hall, lease.attempt, None)
+            self._kept.elsewhere = self._gpu_seats.of(self.lane.hall, lease.attempt, None)
         return self._kept
 
     def _leave(self) -> None:
@@ -242,7 +242,7 @@ class LaneWorker:
         if self._left.exists():
             attempt, *boxes = self._left.read_text().split()
             for box in boxes:
-                self._places.wishes.free_seats(box, attempt)
+                self._gpu_seats.wishes.free_seats(box, attempt)
             self._left.unlink()
 
     def _spec(self, lease: lanes.Lease) -> orders.Spec | None:
@@ -426,7 +426,9 @@ def measured(configured: settings.HallSettings) -> lanes.Lane:
     )
 
 
-def _places(configured: settings.HallSettings, wishes: seat_store.RedisSeats) -> gpu_seats.Places:
+def _gpu_seats(
+    configured: settings.HallSettings, wishes: seat_store.RedisSeats
+) -> gpu_seats.GpuSeats:
     """Return where engines may play beside the lane; raise ``UsageError`` for an unknown box."""
     file = configured.boxes if configured.lane_boxes else None
     known = gpu_hosts.load(file, configured.dead_man_seconds)
@@ -436,7 +438,7 @@ def _places(configured: settings.HallSettings, wishes: seat_store.RedisSeats) ->
             f"lane {configured.lane}: FARM_LANE_BOXES: found {unknown[0]!r}; allowed: boxes that"
             f" FARM_BOXES names ({', '.join(known) or 'none'})"
         )
-    return gpu_seats.Places(wishes, known)
+    return gpu_seats.GpuSeats(wishes, known)
 
 
 def visible(gpus: Sequence[str]) -> dict[str, str]:
