@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import bed
 import boxed_farm
 import harness
 import pytest
@@ -74,7 +75,7 @@ def test_a_match_with_an_engine_on_a_box_survives_its_worker(
                 os.kill(lane.pid, signal.SIGKILL)
                 lane.process.wait()  # type: ignore[union-attr]
                 lane.start()
-                out, wrong = keeper.communicate(timeout=120)
+                out, wrong = keeper.communicate(timeout=bed.PATIENCE * 2)
             assert keeper.returncode == 0, wrong
             facts = json.loads(out)
             assert facts["games"] == sum(facts[kind] for kind in ("wins", "losses", "draws")) == 10
@@ -83,7 +84,7 @@ def test_a_match_with_an_engine_on_a_box_survives_its_worker(
             assert len(seen) == 2, "one before its worker was killed, one after"
             farm.wait(lambda: not held.gpu_holders(), 40, "the GPUs' release")
             with match(boxed, "bad", "scripted-3", "--self-check", "--games", "2") as keeper:
-                keeper.communicate(timeout=120)
+                keeper.communicate(timeout=bed.PATIENCE * 2)
             assert keeper.returncode == 3, "its crashes are its own, each from a new seat"
         finally:
             lane.kill()
