@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import harness
 import pytest
+import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors
@@ -259,6 +260,23 @@ def test_matches_in_turn_are_each_read_once(games: int, tmp_path: pathlib.Path) 
     assert read == ["a", "b"]
     assert spec_of("a", "2") is not None
     assert read == ["a", "b", "a"]
+
+
+def test_a_lane_that_waits_says_so_once() -> None:
+    """A match behind an official season rings it every five seconds, for weeks."""
+
+    class Directory:
+        @contextlib.contextmanager
+        def lane_locked(self, *_: object) -> Iterator[None]:
+            yield None
+
+    worker = object.__new__(lane_worker.LaneWorker)
+    worker._directory, worker._waits = Directory(), ""  # type: ignore[assignment]
+    worker.lane = lanes.Lane("main", "a", "h", frozenset({0}), 1)
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(3):
+            worker.look()
+    assert [line["event"] for line in lines] == ["lane.closed"]
 
 
 def test_the_dead_man_of_idle_engines_is_fed_while_a_result_waits(

@@ -67,6 +67,7 @@ class LaneWorker:
         self._tuned: tuple[tuple[str, str, int], Sequence[float] | None] = (("", "", 0), None)
         self._game_seconds = BATCH_SECONDS  # of the last game
         self._asked_ns = 0  # when the lease's last renewal was sent (CLOCK_BOOTTIME)
+        self._waits = ""  # why it plays nothing, as it was logged last
 
     def open(self) -> None:
         """Settle the lane's past and make it known, unless an official game has the hall.
@@ -86,7 +87,7 @@ class LaneWorker:
         try:
             with self._directory.lane_locked(self.lane.name, LOCK_SECONDS) as lock:
                 if lock is None:
-                    log.info("lane.closed", lane=self.lane.name)
+                    self._log_once("lane.closed")
                     return
                 settle(self._lanes, self.lane.hall, self.lane.host, self.lane.name)
                 self._free_left()
@@ -112,7 +113,13 @@ class LaneWorker:
                 " (FARM_ENGINE_CPUS, FARM_LANE_BOXES),"
                 f" or `farm host lanes --close {self.lane.hall}.{reply.lane}` if that lane is gone"
             )
-        log.info("lane.closed", lane=self.lane.name)  # its game of before is still leased
+        self._log_once("lane.closed")  # its game of before is still leased
+
+    def _log_once(self, event: str, **facts: str) -> None:
+        """Log why this lane plays nothing, once: a match that waits rings it every few seconds."""
+        if self._waits != (why := " ".join((event, *facts.values()))):
+            self._waits = why
+            log.info(event, lane=self.lane.name, **facts)
 
     def _play_all(self, lock: int) -> None:
         try:
@@ -127,8 +134,9 @@ class LaneWorker:
         self._asked_ns = handles.boottime_ns()
         dealt = self._lanes.claim_lane(claim)
         if not isinstance(dealt, lanes.Dealt):
-            log.info("lane.idle", lane=self.lane.name, reply=str(dealt))
+            self._log_once("lane.idle", reply=str(dealt))
             return False
+        self._waits = ""
         lease = _lease(claim, dealt)
         enough = time.monotonic() + BATCH_SECONDS
         while lease.games:
