@@ -62,7 +62,7 @@ def built(folder: pathlib.Path, *asked: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=3600,  # of a busy machine: it installs all that the lock names
     )
     if done.returncode != 0:
         raise AssertionError(f"{shlex.join(steps)}\n{done.stdout}\n{done.stderr}")

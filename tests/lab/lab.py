@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 
 import base
 import host
-import image
 import steps
 import undo
 
@@ -119,7 +118,6 @@ def changes(run: Run, hosts: host.Hosts) -> None:
 
 def long(run: Run, hosts: host.Hosts) -> None:
     """Control, hall and watch, later a second hall and a GPU box: all of a season's life."""
-    run.step("the image's build steps", image.works, hosts.folder / "image")
     for name in ("control", "cpu1", "watch"):
         run.step(f"bare host {name} boots", hosts.add, name)
     lab = run.begin(hosts)

@@ -11,6 +11,7 @@ import sys
 
 import base
 import host
+import image
 import lab
 import pytest
 import undo
@@ -49,6 +50,14 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next() -> None:
         assert not pathlib.Path(folder).exists()
         assert network not in base.run("ip", "netns")
         assert not list(groups.glob(f"{network}-*"))
+
+
+@pytest.mark.long
+def test_each_step_of_the_image_runs_in_a_root_of_its_own(tmp_path: pathlib.Path) -> None:
+    """Packages, user, copies and installation; then the farm starts as the image's user."""
+    if why := host.problem():
+        pytest.skip(f"hardware: no root of the laboratory can be made here: {why}")
+    image.works(tmp_path / "image")
 
 
 @pytest.mark.parametrize("point", undo.FAULTS)
