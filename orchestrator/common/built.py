@@ -33,6 +33,7 @@ PARTS: Final = (
     "requirements.lock",
     "README.md",
     "LICENSE",
+    ".dockerignore",  # without it the image would have the inventory's secrets
 )
 # What work leaves behind: inventories of somebody's own hosts among it, with their secrets.
 _LEFT: Final = frozenset({"__pycache__", ".ansible", ".cache"})

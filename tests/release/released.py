@@ -7,10 +7,11 @@ import shutil
 
 ROOT = pathlib.Path(__file__).parents[2]
 LEFT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info")
+HIDDEN = {".dockerignore"}  # hidden, and released
 
 
 def copy(folder: pathlib.Path) -> pathlib.Path:
     """Copy the tree below ``folder``; return its root."""
     tree = folder / "farm"
-    shutil.copytree(ROOT, tree, ignore=LEFT)
+    shutil.copytree(ROOT, tree, ignore=lambda at, names: LEFT(at, names) - HIDDEN)
     return tree

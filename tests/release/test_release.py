@@ -132,6 +132,7 @@ def test_the_sdist_holds_what_make_test_needs(built: Built) -> None:
                 assert str(path.relative_to(built.tree)) in names, path
     for name in ("Makefile", "requirements.lock", "requirements-dev.lock", "mkdocs.yml"):
         assert name in names
+    assert ".dockerignore" in names, "an image that is built from it holds what lies beside it"
     assert not any(name.startswith((".venv", ".farm", "build/")) for name in names)
     assert "orchestrator/built/commit" in names, "`farm --version` of its wheel names the commit"
 
@@ -217,6 +218,8 @@ def test_the_wheel_writes_the_files_of_hosts_out(
             ):
                 assert (hosts / name).read_bytes() == path.read_bytes(), name
     assert not (hosts / "ansible/inventory/production").exists()
+    kept_out = (ROOT / ".dockerignore").read_text()
+    assert (hosts / ".dockerignore").read_text() == kept_out, "an image would hold the secrets"
     call(["scripts/make-source-archive", "build/farm.tar.gz"], hosts)
     with tarfile.open(hosts / "build/farm.tar.gz") as archive:
         assert {"pyproject.toml", "deploy/install/install-farm"} <= set(archive.getnames())
