@@ -14,7 +14,7 @@ from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.common import errors, version
 from orchestrator.ledger import api, store
 from orchestrator.season.amend import operations
-from orchestrator.season.file import load
+from orchestrator.season.file import describe, load
 from orchestrator.season.fold import entries, plan, titles
 from orchestrator.season.spec import seeded_random
 
@@ -152,7 +152,7 @@ def _sentence(report: dict[str, Any]) -> str:
         (", paused,", "; `farm season resume` begins it") if report["paused"] else ("", "")
     )
     return (
-        f"{report['season']} {verb}{paused} in {report['hall']}: {len(report['events'])} events,"
+        f"{report['season']} {verb}{paused} in {report['hall']}: {describe.events(report['events'])},"
         f" {report['games']} games; SHA-256 of the seed {report['seed_sha256']}{begins}"
     )
 

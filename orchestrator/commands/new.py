@@ -29,6 +29,7 @@ FORMATS: Final = {  # what the fourth question asks, and its usual answer
     "swiss": ("Rounds", 0),
 }
 TIME: Final = "3+2"
+_OPEN: Final = "farm season amend gate"
 ENGINES: Final = 64  # beyond, a roster file is the better place
 
 
@@ -358,6 +359,7 @@ def _event(
     yield f"format = {form}"
     if first:
         yield 'entrants = "roster"             # all; or a list of ids'
+        yield f'# break = "operator"           # launched, it waits until: {_OPEN} {identity} --at TIME'
     yield f'time_control = "{time}"'
     yield 'book = "balanced"'
     yield "limits = { threads = 1, hash_mb = 64 }"

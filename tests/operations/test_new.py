@@ -38,6 +38,26 @@ def test_every_format_takes_every_field(tmp_path: pathlib.Path, kind: str, engin
     assert len(loaded.books["balanced"]) > 200
 
 
+@pytest.mark.parametrize(("kind", "first"), [("round-robin", "main"), ("knockout", "semifinal")])
+def test_a_season_can_wait_for_an_announced_time(
+    tmp_path: pathlib.Path, kind: str, first: str
+) -> None:
+    """The mark taken away from one comment, the first event has a gate, and how to open it."""
+    made(tmp_path, "--format", kind, "--engines", "a,b,c,d", "--yes")
+    file = tmp_path / "my-cup.toml"
+    text = file.read_text()
+    assert text.count('# break = "operator"') == 1
+    assert f"farm season amend gate {first} --at" in text
+    file.write_text(text.replace('# break = "operator"', 'break = "operator"'))
+    assert load.load(file).season.events[0].break_ == "operator"
+
+
+def test_one_event_is_said_as_one(tmp_path: pathlib.Path) -> None:
+    """Sentences about a season count as people do."""
+    said = made(tmp_path, "--format", "round-robin", "--engines", "a,b,c", "--yes")
+    assert "3 engines, 1 event, 6 games" in said
+
+
 def test_answers_are_in_the_file(tmp_path: pathlib.Path) -> None:
     """Name, engines by name and path, games, time; XBoard engines are known by their names."""
     words = ("--name", 'The "Cup"', "--engines", "stockfish,phalanx, ./a/mine", "--games", "4")

@@ -90,7 +90,7 @@ def sentences(explained: dict[str, Any]) -> Iterator[str]:
     """Write the explanation for people."""
     most = _more_or_less(explained["events"])
     yield (
-        f"{explained['name']}: {explained['engines']} engines, {len(explained['events'])} events,"
+        f"{explained['name']}: {explained['engines']} engines, {events(explained['events'])},"
         f" {explained['games']} games{most}, about {_about(explained['hours'])} if each game takes"
         f" {_MOVES} moves and all their time"
     )
@@ -98,6 +98,11 @@ def sentences(explained: dict[str, Any]) -> Iterator[str]:
         yield from _event_sentences(row)
     yield f"Champion: {explained['champion']}"
     yield from (f"Warning: {warning}" for warning in explained["warnings"])
+
+
+def events(listed: Sequence[object]) -> str:
+    """Say how many events there are."""
+    return "1 event" if len(listed) == 1 else f"{len(listed)} events"
 
 
 def _more_or_less(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import openings
-from orchestrator.common import bounds, errors
+from orchestrator.common import bounds, errors, text
 from orchestrator.engines import builds
 from orchestrator.season.file import checks, logos, roster
 from orchestrator.season.fold import titles
@@ -27,6 +28,8 @@ _KINDS: Final = {  # what each is made of
     "a season file": "[roster] and [[event]] tables",
     "a roster file": "[[engine]] tables alone",
 }
+
+_SHOWN: Final = 100  # letters of a line that is no TOML
 
 Shape = TypeVar("Shape", bound=contract.Message)
 
@@ -101,10 +104,20 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
         limit = f"a TOML file of at most {bounds.SETTINGS_BYTES >> 20} MiB"
         raise errors.SeasonFileError(file, "the file", str(error), limit) from error
     except tomllib.TOMLDecodeError as error:
-        text, _, position = str(error).rpartition(" (at ")
-        where, why = (position.rstrip(")"), text) if text else ("the file", str(error))
-        message = f"not TOML: {why} ({where})"
+        reason, _, position = str(error).rpartition(" (at ")
+        where, why = (position.rstrip(")"), reason) if reason else ("the file", str(error))
+        message = f"not TOML: {why} ({where}){_shown_line(path, where)}"
         raise errors.WrongFileError(file, where, why, "TOML", message) from error
+
+
+def _shown_line(path: Path, where: str) -> str:
+    """Return the line that is no TOML, and what is wrong in it if it is text without quotes."""
+    if (place := re.match(r"line (\d+)", where)) is None:
+        return ""
+    line = bounds.text(path).split("\n")[int(place[1]) - 1]
+    shown = "".join(letter for letter in line.strip() if letter not in text.UNSEEN)[:_SHOWN]
+    unquoted = re.match(r"[\w.-]+\s*=\s*\[?\s*[A-Za-z./]", shown) is not None
+    return f": {shown}" + (" (text stands in quotes)" if unquoted else "")
 
 
 def _require_kind(file: str, raw: Mapping[str, Any], wanted: str) -> None:

@@ -76,7 +76,8 @@ def _meant(key: str, own: Sequence[str], path: Path, tables: Tables) -> str:
     """Say where a key belongs, else which one was meant: of its own table, else of another."""
     if places := list(dict.fromkeys(_places(key, path, tables))):
         return f" ({key} belongs {_either(places)})"
-    if close := difflib.get_close_matches(key, own, n=1):
+    short = [word for word in own if key == "".join(part[0] for part in word.split("_"))]  # tc
+    if close := short or difflib.get_close_matches(key, own, n=1):
         return f" (did you mean {close[0]}?)"
     others = {name for table in tables.values() for name in _keys(table)} - set(own)
     for word in difflib.get_close_matches(key, sorted(others), n=1, cutoff=_SURE):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 import pydantic
@@ -29,10 +30,10 @@ class TooLongError(ValueError):
 
 
 def _time_control(value: Any) -> Any:
-    if not isinstance(value, str):
+    if isinstance(value, contract.TimeControl | Mapping):
         return value
     try:
-        return contract.TimeControl.parse(value)
+        return contract.TimeControl.parse(value if isinstance(value, str) else "")
     except ValueError:
         raise ValueError(TIME_CONTROL) from None
 
