@@ -37,7 +37,7 @@ $(PAGE)/node_modules/.package-lock.json: $(PAGE)/package-lock.json $(VENV)/.dev
 
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
 	@echo "To watch a whole season in minutes, without engines: $(BIN)/farm season simulate season16 --seed 7 --serve"
-	$(BIN)/farm up --launch demo --until-finished --data .farm/demo-$$(date +%Y%m%d-%H%M%S)
+	$(BIN)/farm demo
 
 system:
 	@scripts/install-system-packages

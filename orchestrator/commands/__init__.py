@@ -47,6 +47,7 @@ COMMANDS = {
     "doctor": "orchestrator.commands.doctor:doctor",
     "preflight": "orchestrator.commands.doctor:preflight",
     "up": "orchestrator.commands.up:up",
+    "demo": "orchestrator.commands.up:demo",
     "status": "orchestrator.commands.show:status",
     "standings": "orchestrator.commands.show:standings",
     "schedule": "orchestrator.commands.show:schedule",

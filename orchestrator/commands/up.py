@@ -190,6 +190,29 @@ def up(
         up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
 
 
+@click.command()
+@click.option(
+    "--web",
+    "web_port",
+    type=click.IntRange(0, 65535),
+    help="The live page's port; default: 8080, or a free one where that is taken.",
+)
+@click.option("--no-web", is_flag=True, help="Serve no live page.")
+@click.pass_context
+def demo(context: click.Context, web_port: int | None, *, no_web: bool) -> None:
+    """Play the bundled demo season on this machine, within a minute or two, and end.
+
+    Four engines, those that are installed here first; the address of a live page is printed. It is
+    kept in a new folder below .farm, so it can be played again.
+
+    Example: farm demo
+    """
+    data = pathlib.Path(USUAL_DATA) / time.strftime("demo-%Y%m%d-%H%M%S")
+    context.invoke(
+        up, data=data, season_file="demo", until_finished=True, web_port=web_port, no_web=no_web
+    )
+
+
 @contextlib.contextmanager
 def _redis(data: pathlib.Path) -> Iterator[embedded_redis.EmbeddedRedis | None]:
     """Run the farm's own Redis, unless the environment names another."""
