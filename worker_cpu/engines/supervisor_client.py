@@ -131,7 +131,7 @@ class DeadMan:
             self._send(data, fds, deadline)
         except OSError:
             self._read()  # what it said last tells why; else it is lost
-            raise DeadManLostError("the dead man takes no requests") from None
+            raise DeadManLostError("the engines' supervisor takes no requests") from None
         while True:
             for message in self._read(deadline):
                 if message.get("id") == self._number:
@@ -156,7 +156,7 @@ class DeadMan:
         except OSError:
             chunk = b""
         if not chunk:
-            raise DeadManLostError("the dead man is gone without a word")
+            raise DeadManLostError("the engines' supervisor has ended without a reason")
         *lines, self._bytes = (self._bytes + chunk).split(b"\n")
         messages: list[dict[str, Any]] = [contract.loads(line) for line in lines]
         for message in messages:
@@ -168,7 +168,10 @@ class DeadMan:
         poll = select.poll()
         poll.register(self._socket, event)
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise DeadManLostError(f"the dead man does not answer within {REPLY_SECONDS:g} s")
+            raise DeadManLostError(
+                f"the engines' supervisor does not answer within {REPLY_SECONDS:g} s: other programs"
+                " may use this machine's cores"
+            )
 
 
 def _end(reply: Mapping[str, Any]) -> EngineEnd:

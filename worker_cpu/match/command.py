@@ -102,6 +102,8 @@ output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
             -live PORT|HOST:PORT [stay], -resume, -event NAME, -site NAME, -ratinginterval N,
             -outcomeinterval N, --json
 time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on
+exit codes  0 all games are played, or the test is decided (--json: which way), 1 -strict and a
+            fault, 2 wrong usage, 3 another match's journal, 5 this host cannot, 130 stopped
 
 docs/match.md explains each, with examples. `farm match book`, `farm match test` and
 `farm match rate` are other commands, with a help of their own.
