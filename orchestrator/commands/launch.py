@@ -152,7 +152,8 @@ def _sentence(report: dict[str, Any]) -> str:
         (", paused,", "; `farm season resume` begins it") if report["paused"] else ("", "")
     )
     return (
-        f"{report['season']} {verb}{paused} in {report['hall']}: {describe.events(report['events'])},"
+        f"{report['season']} {verb}{paused} in {report['hall']}:"
+        f" {describe.events(report['events'])},"
         f" {report['games']} games; SHA-256 of the seed {report['seed_sha256']}{begins}"
     )
 

@@ -29,7 +29,6 @@ FORMATS: Final = {  # what the fourth question asks, and its usual answer
     "swiss": ("Rounds", 0),
 }
 TIME: Final = "3+2"
-_OPEN: Final = "farm season amend gate"
 ENGINES: Final = 64  # beyond, a roster file is the better place
 
 
@@ -359,7 +358,8 @@ def _event(
     yield f"format = {form}"
     if first:
         yield 'entrants = "roster"             # all; or a list of ids'
-        yield f'# break = "operator"           # launched, it waits until: {_OPEN} {identity} --at TIME'
+        wait = f"farm season amend gate {identity} --at TIME"
+        yield f'# break = "operator"           # launched, it waits for you: {wait}'
     yield f'time_control = "{time}"'
     yield 'book = "balanced"'
     yield "limits = { threads = 1, hash_mb = 64 }"

@@ -169,8 +169,8 @@ class DeadMan:
         poll.register(self._socket, event)
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise DeadManLostError(
-                f"the engines' supervisor does not answer within {REPLY_SECONDS:g} s: other programs"
-                " may use this machine's cores"
+                f"the engines' supervisor does not answer within {REPLY_SECONDS:g} s:"
+                " other programs may use this machine's cores"
             )
 
 
