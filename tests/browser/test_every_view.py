@@ -25,6 +25,7 @@ SHOTS = os.environ.get("FARM_SHOTS")
 SEASONS = ("season16", "season17", "cup", "frc", "ntcec1")
 STAGES = [f"{season} {share}" for season in SEASONS for share in ("0.0", "0.4", "1.0")]
 SIZES = {
+    "wide": {"width": 2560, "height": 1440},
     "desktop": {"width": 1440, "height": 1000},
     "tablet": {"width": 820, "height": 1180},
     "phone": {"width": 360, "height": 740},

@@ -193,6 +193,27 @@ def test_parts_stand_alone(browser: sync_api.Browser, url: str) -> None:
             assert (ground == "rgba(0, 0, 0, 0)") is ("overlay" in place)
 
 
+def test_a_search_narrows_every_long_table(page: sync_api.Page) -> None:
+    """Rows stay that have the words, how many is told, and a table drawn again is narrowed, too."""
+    choose(page, "Rating list")
+    rows = page.locator("#panel tbody tr")
+    sync_api.expect(rows.first).to_be_visible()
+    name = rows.nth(3).locator("th").inner_text()
+    of_name = [text for text in rows.locator("th").all_inner_texts() if name in text]
+    field = page.locator("#panel .filters input")
+    for _ in "12":
+        field.fill(name.upper())
+        sync_api.expect(page.locator("#panel tbody tr:visible")).to_have_count(len(of_name))
+        sync_api.expect(page.locator("#panel .filters [role=status]")).to_have_text(
+            f"{len(of_name)} of {rows.count()} rows"
+        )
+        choose(page, "Standings")
+        choose(page, "Rating list")
+        sync_api.expect(page.locator("#panel[data-shows='ratings']")).to_be_visible()
+        sync_api.expect(field).to_have_value(name.upper())
+        sync_api.expect(page.locator("#panel tbody tr:visible")).to_have_count(len(of_name))
+
+
 def test_the_rating_list_is_the_apis(page: sync_api.Page, url: str) -> None:
     """Rank, rating, error, points and games stand in order; provisional engines are marked."""
     choose(page, "Rating list")

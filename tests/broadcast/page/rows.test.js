@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { WINDOW, windowed } from "../../../orchestrator/broadcast/page/js/rows.js"
+import { finds, WINDOW, windowed } from "../../../orchestrator/broadcast/page/js/rows.js"
 
 const rows = Array.from({ length: 2000 }, (_, at) => ({ at, text: `${at % 2 ? "Stockfish" : "Leela"} B${at % 10}0` }))
 const shown = (words, from = null, running = -1) => windowed(rows, (row) => row.text, words, from, (row) => row.at === running)
@@ -18,4 +18,9 @@ test("each word has to be found, in any case and order", () => {
   assert.equal(shown("b30 STOCK").found, 200)
   assert.deepEqual(shown("b30 leela").shown, [])
   assert.equal(shown("  ").found, 2000)
+})
+
+test("a row of any table is found by all its words, and by none at all", () => {
+  assert.deepEqual(["Igel 2.3 won", "igel lost", "Laser won"].filter(finds("  WON igel ")), ["Igel 2.3 won"])
+  assert.equal(finds(" ")("anything"), true)
 })

@@ -64,5 +64,5 @@ Object.assign(window, { EventSource: Silence, BroadcastChannel: undefined }) // 
 document.documentElement.dataset.archive = "" // the page says so where it would say that it is live
 
 const sheet = new CSSStyleSheet()
-sheet.replaceSync(".filters { display: none }") // a file cannot be filtered
+sheet.replaceSync(".filters:has(a) { display: none }") // a file of games cannot be filtered
 document.adoptedStyleSheets = [sheet]

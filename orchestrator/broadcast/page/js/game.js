@@ -251,7 +251,7 @@ export class GameView {
   /** @param {Api.Engine} engine */
   #options({ options }) {
     if (!options.length) return h("p", { class: "quiet" }, t(this.#shown.status === "finished" ? "options.none" : "options.later"))
-    return h("details", {}, h("summary", {}, t("options", { count: options.length })),
+    return h("details", {}, h("summary", { "data-more": t("options.figures") }, t("options", { count: options.length })),
       h("ul", {}, options.map(({ name, value }) => h("li", {}, `${name} = ${value}`))))
   }
 
@@ -272,8 +272,7 @@ export class GameView {
       card.setAttribute("aria-label", `${t(side)}: ${engine.name}`)
       patch(card,
         h("div", { class: "card-head" },
-          h("div", {}, h("div", { class: "name" }, badge(engine.name), engine.name), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
-          h("span", { class: "material", "data-x": "material" }),
+          h("div", {}, h("div", { class: "name" }, badge(engine.name), engine.name, h("span", { class: "material", "data-x": "material" })), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
           h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": t(`clock.${side}`) }, UNKNOWN)),
         h("div", { class: "figures" }, h("dl", { class: "stats", "data-x": "stats" }), this.#options(engine)))

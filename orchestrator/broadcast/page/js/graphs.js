@@ -11,8 +11,12 @@ import { AGAIN_MS, file } from "./version.js"
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500] // steps of an axis that counts
 const LIMIT = 8 // pawns: beyond it the line runs along the edge
 
-/** How high a graph is, in pixels: large screens have room. */
-const height = () => (innerWidth >= 2200 ? 230 : innerWidth >= 1800 ? 160 : 128)
+const [LOW, HIGH] = [128, 320] // pixels
+const ABOVE = 150 // pixels: what stands above the game
+const AROUND = 48 // pixels: a graph's title and frame
+
+/** How high a graph is, in pixels: on large screens all of them together fill the column. */
+const height = () => (innerWidth < 1800 ? LOW : Math.max(LOW, Math.min(HIGH, Math.floor((innerHeight - ABOVE) / KINDS.length) - AROUND)))
 
 /** @typedef {Pick<Api.Ply, "n" | "mate" | "eval" | "cp" | "wdl" | "move_ms" | "depth" | "nps">} Told   a ply's figures */
 /** @typedef {Pick<Api.Kibitzed, "mate" | "eval" | "cp" | "wdl"> | Told} Eval */
@@ -41,7 +45,7 @@ const pawns = (ply) => {
  * @type {Readonly<Record<string, Scale>>}
  */
 const SCALES = {
-  pawns: { value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(1), range: (low, high) => [Math.min(-1, low), Math.max(1, high)] },
+  pawns: { value: clamp, text: (v) => v.toFixed(2), tick: (v) => v.toFixed(2).replace(/0$/, ""), range: (low, high) => [Math.min(-1, low), Math.max(1, high)] },
   log: { value: (ply) => { const v = pawns(ply); return v === null ? null : Math.asinh(v) }, text: (v) => Math.sinh(v).toFixed(2), tick: (v) => Math.sinh(v).toFixed(1), range: (low, high) => [Math.min(-1, low), Math.max(1, high)] },
   share: { value: share, text: (v) => `${v.toFixed(1)} %`, tick: (v) => `${v} %`, range: () => [0, 100] },
 }
@@ -289,6 +293,7 @@ export class Graphs {
   #resize() {
     for (const { plot, holder } of this.plots) {
       const width = Math.max(220, holder.clientWidth)
+      holder.style.minHeight = `${height()}px`
       if (plot && holder.clientWidth && (Math.abs(plot.width - width) > 2 || plot.height !== height())) plot.setSize({ width, height: height() })
     }
   }

@@ -9,7 +9,7 @@ import * as format from "./format.js"
 import { isMatch, test, tests } from "./match.js"
 import { forecast, ratings } from "./outlook.js"
 import { engineLink, gameLink, resultLink } from "./results.js"
-import { WINDOW, windowed } from "./rows.js"
+import { finds, WINDOW, windowed } from "./rows.js"
 import { knows, number, said, t } from "./texts.js"
 import { connect } from "./wires.js"
 
@@ -118,7 +118,7 @@ async function crosstable(context) {
     row.cells.map((cell, other) => {
       if (cell === null || other === at) return h("td", { class: "self" }, "")
       const annulled = isOut(row) || isOut(told.rows[other])
-      return h("td", { class: annulled ? "annulled" : null }, results(context.season.season, cell, told.rows[other].name, annulled), annulled || told.rows.length < 3 ? null : pairs(cell.pairs))
+      return h("td", { class: annulled ? "annulled" : null }, results(context.season.season, cell, told.rows[other].name, annulled), annulled || told.rows.length < 3 || !several(cell.pairs) ? null : pairs(cell.pairs))
     })))
   const out = told.rows.filter(isOut).map((row) => row.name)
   const note = h("p", { class: "quiet note" }, t("crosstable.annulled", { names: out.join(", ") }))
@@ -133,6 +133,12 @@ function allPairs(cells) {
   const known = cells.flatMap((cell) => (cell?.pairs ? [cell.pairs] : []))
   return known.length ? [0, 1, 2, 3, 4].map((points) => known.reduce((sum, counts) => sum + counts[points], 0)) : null
 }
+
+/**
+ * Whether there is more than one pair: what came of a single one is read from its two results.
+ * @param {?readonly number[] | undefined} counts
+ */
+const several = (counts) => counts && counts.reduce((sum, count) => sum + count, 0) > 1
 
 /**
  * Pairs of games by the points taken of them (pentanomial).
@@ -427,6 +433,50 @@ async function archive({ season, seasons }) {
     h("p", { class: "quiet note" }, t(season.seed ? "seed.told" : "seed.sealed", { sha256: season.seed_sha256, seed: season.seed }))]
 }
 
+// -- search in every table ------------------------------------------------------------------
+
+const SEARCHED = 8 // rows: a shorter table is read at a glance
+
+/** @type {Map<string, string>} */
+const sought = new Map() // what is searched for, by tab and the table's number in it
+
+/**
+ * Put a search above each table of a tab that is longer than a glance; the schedule has its own, over all its games.
+ * @param {Tab} tab
+ * @param {readonly Child[]} made
+ */
+function searchable({ id }, made) {
+  if (id === "schedule") return made
+  return made.flatMap((part, at) => {
+    if (!(part instanceof HTMLTableElement) || part.tBodies[0].rows.length < SEARCHED) return [part]
+    const key = `${id} ${at}`
+    const found = h("span", { class: "quiet", role: "status" })
+    /** @param {{currentTarget: HTMLInputElement}} event */
+    const oninput = ({ currentTarget: field }) => {
+      sought.set(key, field.value)
+      const box = field.closest(".filters")
+      const table = box?.nextElementSibling // the one that is shown: this one may have been made to bring it up to date
+      const status = box?.querySelector("[role=status]")
+      if (table instanceof HTMLTableElement && status) status.textContent = narrow(table, field.value)
+    }
+    const words = sought.get(key) ?? ""
+    found.textContent = narrow(part, words)
+    return [h("div", { class: "filters", "data-key": key }, h("input", { type: "search", value: words, placeholder: t("search"), "aria-label": t("search"), oninput }), found), part]
+  })
+}
+
+/**
+ * Show the rows of a table that have all words; return how many those are, "" for all.
+ * @param {HTMLTableElement} table
+ * @param {string} words
+ */
+function narrow(table, words) {
+  const fits = finds(words)
+  const rows = [...table.tBodies[0].rows]
+  for (const row of rows) row.hidden = !fits(row.textContent)
+  return words.trim() ? t("search.rows", { found: rows.filter(({ hidden }) => !hidden).length, count: rows.length }) : ""
+}
+
 /** Lines are drawn again where boxes have moved: details were opened, the screen was turned. */
 /** @type {(() => void) | null} */
 let relay = null
@@ -452,7 +502,7 @@ function lay(panel, { laid }, context) {
  * @param {Current} current
  */
 export async function draw(panel, tab, context, current) {
-  const made = await tab.draw(context)
+  const made = searchable(tab, await tab.draw(context))
   if (!current()) return
   const of = `${tab.id} ${context.season.season}`
   if (panel.dataset.of === of) {
