@@ -36,7 +36,10 @@ def _inside(path: str) -> str:
 
 
 Inside = Annotated[str, pydantic.AfterValidator(_inside)]
-Line = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]{1,2000}$")]
+# One line of text. How long it may be no pattern says: an expression is compiled to as many
+# copies of a class as it may repeat, 5 MB for 2,000 of any letter, in every process.
+OneLine = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
+Line = Annotated[OneLine, pydantic.Field(min_length=1, max_length=2_000)]
 LOG_BYTES = 8_192  # of a build's log: what is told of it, and kept
 # Why a claim is answered without games where there are none: workers that wait for no other end.
 NOTHING = "no open match has games for the engines that this worker has"
@@ -56,7 +59,7 @@ class SourceBuild(codec.Message):
     archive: str = pydantic.Field(pattern=r"^([0-9a-f]{64})?$")
     files: Mapping[Inside, Digest] = {}
     binaries: Mapping[str, Digest] = {}
-    make: str = pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]{0,2000}$")
+    make: OneLine = pydantic.Field(max_length=2_000)
     program: Inside
     toolchain: tuple[Tool, ...] = pydantic.Field(default=(), max_length=20)
     seconds: int = pydantic.Field(default=600, ge=1, le=7_200)
@@ -84,8 +87,8 @@ class BuildTold(codec.Message):
     match: Name
     build: Digest
     host: Name
-    machine: str = pydantic.Field(pattern=r"^[\w.-]{1,40}$")  # x86_64, aarch64
-    compiler: str = pydantic.Field(default="", pattern=r"^[^\x00-\x1f\x7f]{0,120}$")
+    machine: str = pydantic.Field(pattern=r"^[\w.-]+$", max_length=40)  # x86_64, aarch64
+    compiler: OneLine = pydantic.Field(default="", max_length=120)
     program: str = pydantic.Field(default="", pattern=r"^([0-9a-f]{64})?$")
     bench: int | None = pydantic.Field(default=None, ge=0, le=1 << 62)
     seconds: float = pydantic.Field(ge=0, le=100_000)

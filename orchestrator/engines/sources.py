@@ -48,7 +48,7 @@ class Recipe(pydantic.BaseModel):
 
     name: str = pydantic.Field(default="", max_length=60)
     repository: str = ""
-    make: str = pydantic.Field(default="", pattern=r"^[^\x00-\x1f\x7f]{0,2000}$")
+    make: remote.OneLine = pydantic.Field(default="", max_length=2_000)
     program: remote.Inside
     toolchain: tuple[remote.Tool, ...] = ()
     seconds: int = pydantic.Field(default=600, ge=1, le=7_200)

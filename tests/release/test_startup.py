@@ -59,3 +59,23 @@ def test_a_command_maps_no_memory_at_each_call(command: str) -> None:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     assert usage.ru_minflt < MOST_FAULTS
+
+
+HELD = """
+import gc, importlib, sys
+def held():
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
+import orchestrator.contract
+before = held()
+importlib.import_module(sys.argv[1])
+print(held() - before)
+"""
+
+
+@pytest.mark.parametrize("module", ["orchestrator.contract.remote", "orchestrator.engines.sources"])
+def test_messages_are_small_in_memory(module: str) -> None:
+    """Every lane and gateway holds them: a length written as a repeated class took 10 MB."""
+    run = [sys.executable, "-c", HELD, module]
+    said = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert int(said) < 4_000  # KB
