@@ -13,6 +13,7 @@ but ``SystemExit``; so the child reports through a pipe how its opening went.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import secrets
@@ -32,6 +33,7 @@ from orchestrator.ledger import api, lane_store, store
 from worker_cpu import settings
 from worker_cpu.engines import mounts
 from worker_cpu.host import heartbeat
+from worker_cpu.referee import forkserver
 from worker_cpu.worker import hall_worker, lane_worker
 
 log = structlog.get_logger()
@@ -95,6 +97,14 @@ def _name_this_worker(**_: object) -> None:
     threading.Thread(target=_hear_children, args=(reading, hall), daemon=True).start()
 
 
+@signals.worker_before_create_process.connect
+def _share_memory(**_: object) -> None:
+    """Let the child share this process's memory: a look for garbage would write to all of it."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 @signals.worker_process_init.connect
 def _open_hall(**_: object) -> None:
     """Open the hall in a new child; what an earlier one left behind is settled first."""
@@ -104,7 +114,11 @@ def _open_hall(**_: object) -> None:
     try:
         hall = settings.from_environment()
         of_lane = hall.lane != settings.WHOLE
-        hall_keeper = lane_worker.LaneWorker(hall) if of_lane else hall_worker.HallWorker(hall)
+        hall_keeper: hall_worker.HallWorker | lane_worker.LaneWorker
+        if of_lane:  # it has no thread; a host has many lanes, and one memory
+            hall_keeper = lane_worker.LaneWorker(hall, forkserver.forked)
+        else:
+            hall_keeper = hall_worker.HallWorker(hall)
         hall_keeper.open()
     except Exception as error:
         log.critical("hall.not_opened", error=str(error), exc_info=True)

@@ -16,19 +16,14 @@ its own cores. Invariants:
 from __future__ import annotations
 
 import collections
-import contextlib
 import enum
 import itertools
 import os
 import pathlib
 import select
-import signal
-import socket
-import subprocess
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from orchestrator import contract
 from orchestrator.common import errors
@@ -43,7 +38,6 @@ FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECO
 TRIES = 3  # attempts at one game that the host may spoil
 FROZEN = "referee frozen"  # the cause of an interruption
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
-MAX_FD = 1 << 20  # descriptors of a forked server are closed up to here
 
 
 class Reason(enum.Enum):
@@ -124,7 +118,7 @@ class Runner:
         self._table, self._report, self._scratch = table, teller, scratch
         self._lanes = [Lane(cores) for cores in lanes]
         confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
-        self._fork_server = handles.ForkServer(confinement, _fork)
+        self._fork_server = handles.ForkServer(confinement, forkserver.forked)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
         self._leaving: list[game.Seated] = []
@@ -330,58 +324,6 @@ class Runner:
         if self._stop.urgency == stopping.FINISH and self._busy:
             running = f"{len(self._busy)} running game{'s are' if len(self._busy) > 1 else ' is'}"
             self._report.say(f"Stopping: {running} finished first; Ctrl-C again drops them")
-
-
-class Forked:
-    """A forked child, as ``subprocess`` would show it."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._pidfd = os.pidfd_open(pid)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Reap the child; raise ``TimeoutExpired`` when it has not ended in time."""
-        poll = select.poll()
-        poll.register(self._pidfd, select.POLLIN)
-        if not poll.poll(None if timeout is None else timeout * 1000):
-            raise subprocess.TimeoutExpired(["fork server"], timeout or 0)
-        os.close(self._pidfd)
-        return os.waitpid(self.pid, 0)[1]
-
-    def kill(self) -> None:
-        """Kill the child."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-
-
-def _fork(theirs: socket.socket) -> handles.Child:
-    """Fork a fork server that serves this end of a socket pair.
-
-    The match has imported all already: a fresh interpreter would read the same modules once
-    more, 0.2 to 0.4 s before the first game. The fork holds no descriptor but its socket and the
-    standard ones, hears no signal of the match's, and never returns into the match's code. The
-    match has no thread.
-    """
-    pid = os.fork()
-    if pid == 0:
-        _be_fork_server(theirs)
-    return Forked(pid)
-
-
-def _be_fork_server(theirs: socket.socket) -> NoReturn:
-    status = 1
-    try:
-        signal.set_wakeup_fd(-1)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.closerange(3, theirs.fileno())
-        os.closerange(theirs.fileno() + 1, MAX_FD)
-        status = forkserver.main([str(theirs.fileno())])
-    except BaseException:  # the top of a process: nothing may return into the match
-        with contextlib.suppress(OSError):
-            traceback.print_exc()
-    finally:
-        os._exit(status)
 
 
 class Traffic:

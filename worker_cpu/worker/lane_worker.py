@@ -19,6 +19,7 @@ import os
 import pathlib
 import secrets
 import select
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -50,8 +51,15 @@ NODES = pathlib.Path("/sys/devices/system/node")
 class LaneWorker:
     """One worker child's way to its lane."""
 
-    def __init__(self, configured: settings.HallSettings) -> None:
-        """Measure the lane; raise ``UsageError`` for one without cores."""
+    def __init__(
+        self,
+        configured: settings.HallSettings,
+        begin: Callable[[socket.socket], handles.Child] = handles.start_fork_server,
+    ) -> None:
+        """Measure the lane, start its fork server by ``begin``.
+
+        Raise ``UsageError`` for a lane without cores.
+        """
         self._settings = configured
         self._directory = directory.HallDirectory(configured.directory)
         self._lanes = lane_store.connect(configured.redis_url)
@@ -59,7 +67,7 @@ class LaneWorker:
         self.lane = measured(configured)
         self._confinement = _confinement(configured)
         os.environ.update(visible(configured.lane_gpu_ids))  # engines get it of their referee
-        self._fork_server = handles.ForkServer(self._confinement)
+        self._fork_server = handles.ForkServer(self._confinement, begin)
         self._kept: _Seats | None = None
         self._checksums = checksums.FileChecksums()
         self._specs: dict[tuple[str, str], orders.Spec] = {}  # by match and opening
