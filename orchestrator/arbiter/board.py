@@ -26,6 +26,7 @@ _COORDINATES = re.compile(r"([a-h][1-8])-?([a-h][1-8])=?([qrbnQRBN]?)[+#]?")
 
 Variant: TypeAlias = Literal["standard", "fischerandom"]
 _Key: TypeAlias = tuple[int, int, int, int, int, int, int, int, bool, int, int | None]
+Reached: TypeAlias = tuple[_Key, int]  # a position, and plies since a capture or a pawn move
 
 
 class GameBoard:
@@ -43,11 +44,12 @@ class GameBoard:
         self._command = f"position {start}"
         self._moves: list[str] = []
         self._sans: list[str] = []
+        self._reached: list[Reached] = []
         self._given = 0  # plies that engines are told of before their first turn
         self._positions: dict[_Key, int] = {}
         self._in_check = self._board.is_check()
         self._is_stuck = san.is_stuck(self._board, in_check=self._in_check)
-        self._seen = self._count_position()
+        self._seen = self._count_position(_key(self._board))
         for move in book_moves(self._board, opening):
             self.push(move)
         self.book_plies = self._given = len(self._moves)
@@ -107,6 +109,11 @@ class GameBoard:
         return tuple(self._sans)
 
     @property
+    def reached(self) -> tuple[Reached, ...]:
+        """Return the position after each ply; ``put`` sets it up again."""
+        return tuple(self._reached)
+
+    @property
     def halfmove_clock(self) -> int:
         """Return the plies since the last capture or pawn move."""
         return self._board.halfmove_clock
@@ -142,7 +149,9 @@ class GameBoard:
         self._is_stuck = san.is_stuck(self._board, in_check=self._in_check)
         if self._board.halfmove_clock == 0:
             self._positions.clear()
-        self._seen = self._count_position()
+        key = _key(self._board)
+        self._reached.append((key, self._board.halfmove_clock))
+        self._seen = self._count_position(key)
         if self._in_check:
             written += "#" if self._is_stuck else "+"
         self._sans.append(written)
@@ -189,8 +198,7 @@ class GameBoard:
         self._command += f" {uci}" if self._moves else f" moves {uci}"
         self._moves.append(uci)
 
-    def _count_position(self) -> int:
-        key = _key(self._board)
+    def _count_position(self, key: _Key) -> int:
         seen = self._positions[key] = self._positions.get(key, 0) + 1
         return seen
 
@@ -271,6 +279,15 @@ def _key(board: chess.Board) -> _Key:
         board.clean_castling_rights(),
         board.ep_square if board.has_legal_en_passant() else None,
     )
+
+
+def put(board: chess.Board, reached: Reached) -> None:
+    """Set up a position that a game has reached; the board's moves stay those of before."""
+    key, board.halfmove_clock = reached
+    board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings = key[:6]
+    white, black, board.turn, board.castling_rights, board.ep_square = key[6:]
+    board.occupied_co[chess.WHITE], board.occupied_co[chess.BLACK] = white, black
+    board.occupied = white | black
 
 
 def _name(opening: contract.Opening) -> str:

@@ -33,13 +33,16 @@ class Name(NamedTuple):
 UNKNOWN = Name("", "")
 
 
-def of_moves(start: chess.Board, ucis: Iterable[str]) -> Name:
-    """Name the game of these moves; it is read as far as they are legal."""
+def of_moves(start: chess.Board, ucis: Iterable[str], *, legal: bool = False) -> Name:
+    """Name the game of these moves; it is read as far as they are legal, if not all are."""
     board = start.copy(stack=False)
     table, key = names(), _Key(board)
     named = table.get(key.of(board), UNKNOWN)
     for uci in itertools.islice(ucis, DEEPEST):
-        if san.push_uci(board, uci) is None:
+        move = san.read_uci(uci) if legal else None
+        if move is not None:
+            board.push(move)
+        elif san.push_uci(board, uci) is None:
             break
         named = table.get(key.of(board), named)
     return named
@@ -74,25 +77,30 @@ def _masks(board: chess.Board) -> list[int]:
     return [kind & own for kind in kinds for own in board.occupied_co]
 
 
-def of_order(order: contract.GameOrder, moves: Iterable[str] = ()) -> Name:
-    """Name the opening of a game: what its book says, else what its moves are known as."""
-    return _of_opening(order.opening, order.variant, tuple(moves))
+def of_order(order: contract.GameOrder, moves: Iterable[str] = (), *, legal: bool = False) -> Name:
+    """Name the opening of a game: what its book says, else what its moves are known as.
+
+    ``legal`` says that all moves are.
+    """
+    return _of_opening(order.opening, order.variant, tuple(moves), legal=legal)
 
 
 @functools.lru_cache(maxsize=64)  # of a game that runs it is asked for by several, in turn
-def _of_opening(book: contract.Opening, variant: boards.Variant, moves: tuple[str, ...]) -> Name:
+def _of_opening(
+    book: contract.Opening, variant: boards.Variant, moves: tuple[str, ...], *, legal: bool
+) -> Name:
     if book.name and book.eco:
         return Name(book.eco, book.name)
     if variant != "standard":
         return Name(book.eco, book.name)
     start = boards.start_board(book, variant)
-    name = of_moves(start, [*book.moves, *moves])
+    name = of_moves(start, [*book.moves, *moves], legal=legal)
     return Name(book.eco or name.eco, book.name or name.name)
 
 
-def classified(record: contract.GameRecord) -> contract.GameRecord:
-    """Return the record with ECO code and name of its opening."""
-    named = of_order(record.order, [ply.move for ply in record.plies[:DEEPEST]])
+def classified(record: contract.GameRecord, *, legal: bool = False) -> contract.GameRecord:
+    """Return the record with ECO code and name of its opening; ``legal`` as ``of_order``."""
+    named = of_order(record.order, [ply.move for ply in record.plies[:DEEPEST]], legal=legal)
     return record.model_copy(update={"eco": named.eco, "opening": named.name})
 
 

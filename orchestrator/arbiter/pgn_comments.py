@@ -50,12 +50,29 @@ class Predictions:
         return f"{permille // 10}.{permille % 10}"
 
 
+class Material:
+    """The material along a game: counted again where a piece was captured or a pawn promoted."""
+
+    def __init__(self) -> None:
+        self._men = (0, 0)
+        self._balance = ""
+
+    def balance(self, board: chess.Board) -> str:
+        """Return ``material_balance`` of a game's next position."""
+        men = board.occupied.bit_count(), board.pawns.bit_count()
+        if men != self._men:
+            self._men, self._balance = men, material_balance(board)
+        return self._balance
+
+
 def book(board: chess.Board) -> str:
     """Return the comment of a book move; ``board`` stands after it."""
     return f"book, mb={material_balance(board)},"
 
 
-def engine(after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: Predictions) -> str:
+def engine(
+    after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: Predictions, balance: str
+) -> str:
     """Return the comment of an engine's move; ``pv`` is its variation in SAN."""
     depth = max(ply.depth or 1, 1)
     counters = ply.counters
@@ -72,7 +89,7 @@ def engine(after: chess.Board, ply: contract.PlyRecord, pv: Sequence[str], own: 
         f"tl={time_left_ms(ply)}, s={speed(ply)}, n={ply.nodes or 0}, {line}"
         f"tb={'null' if ply.tbhits is None else ply.tbhits}, h={(ply.hashfull or 0) / 10:.1f}, "
         f"ph={own.rate()}, {head_start}{evaluation}R50={max(0, 100 - after.halfmove_clock) // 2}, "
-        f"Rd={rd}, Rr={rr}, mb={material_balance(after)},"
+        f"Rd={rd}, Rr={rr}, mb={balance},"
     )
 
 

@@ -29,6 +29,9 @@ Comments: TypeAlias = contract.PgnComments
 Notation: TypeAlias = Literal["san", "uci"]
 COMMENTS: tuple[str, ...] = get_args(Comments)
 
+# Plies in SAN, each with the position behind it.
+Played: TypeAlias = Sequence[tuple[str, boards.Reached]]
+
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NO_LINES: Mapping[int, Sequence[str]] = {}
 _BRACES = str.maketrans("{}", "()")
@@ -41,13 +44,13 @@ def pgn(
     comments: Comments = "tcec",
     fields: AbstractSet[str] = frozenset(),
     notation: Notation = "san",
-    sans: Sequence[str] = (),
+    played: Played = (),
     lines: Mapping[int, Sequence[str]] = _NO_LINES,
 ) -> str:
     """Write a finished game as PGN; a minimal one has no comments.
 
-    ``sans`` are the engines' plies in SAN where they are known, from the board that the game was
-    played on: they are taken as legal then. Moves in UCI notation are fastchess' own dialect of
+    ``played`` are the engines' plies as the board has them that the game was played on, where it
+    is there: nothing is played again then. Moves in UCI notation are fastchess' own dialect of
     PGN. ``fields`` are those that it writes when it is asked for them (``nodes`` …), ``lines``
     those of engines by their ply, which stand in its comment as ``line="…"``. Raise
     ``BookError`` for an opening, ``LedgerDamagedError`` for a ply that cannot be played; neither
@@ -55,11 +58,11 @@ def pgn(
     """
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in tags(record).items()]
     if minimal:
-        movetext = _wrap(_bare_movetext(record, notation, sans))
+        movetext = _wrap(_bare_movetext(record, notation, played))
     elif comments == "tcec":
-        movetext = _wrap(_movetext(record, notation, sans, lines))
+        movetext = _wrap(_movetext(record, notation, played, lines))
     else:
-        movetext = _lines(_peer_movetext(record, comments, fields, (notation, sans), lines))
+        movetext = _lines(_peer_movetext(record, comments, fields, (notation, played), lines))
     return "\n".join([*tag_lines, "", *movetext, "", ""])
 
 
@@ -117,20 +120,20 @@ def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str
 
 
 def _bare_movetext(
-    record: contract.GameRecord, notation: Notation, sans: Sequence[str]
+    record: contract.GameRecord, notation: Notation, played: Played
 ) -> Iterator[str]:
-    yield from (move for move, _ in _moves(record, notation, sans, commented=False))
+    yield from (move for move, _ in _moves(record, notation, played, commented=False))
     yield record.outcome.result
 
 
 def _movetext(
     record: contract.GameRecord,
     notation: Notation,
-    sans: Sequence[str],
+    played: Played,
     lines: Mapping[int, Sequence[str]],
 ) -> Iterator[str]:
     yield f"{{{_options(record)}}}"
-    moves = list(_moves(record, notation, sans))
+    moves = list(_moves(record, notation, played))
     closing = verdict.sentence(record.outcome)
     if not moves:
         yield f"{{{_comment(closing)}}}"
@@ -145,7 +148,7 @@ def _peer_movetext(
     record: contract.GameRecord,
     comments: Comments,
     fields: AbstractSet[str],
-    written: tuple[Notation, Sequence[str]],
+    written: tuple[Notation, Played],
     lines: Mapping[int, Sequence[str]],
 ) -> Iterator[str]:
     """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
@@ -175,37 +178,39 @@ def _quoted(lines: Sequence[str]) -> list[str]:
 def _moves(
     record: contract.GameRecord,
     notation: Notation,
-    sans: Sequence[str],
+    played: Played,
     *,
     commented: bool = True,
 ) -> Iterator[tuple[str, str]]:
     """Yield every ply (with its number where it needs one) and its comment."""
     board = boards.start_board(record.order.opening, record.order.variant)
+    first = board.ply()
     for move in boards.book_moves(board, record.order.opening):
-        number = _number(board, first=not board.move_stack)
-        played = board.san_and_push(move)
-        yield number + _written(board, played, notation), pgn_comments.book(board)
+        number = _number(board.ply(), first)
+        san_move = board.san_and_push(move)
+        text = san_move if notation == "san" else board.peek().uci()
+        yield number + text, pgn_comments.book(board)
     own = {chess.WHITE: pgn_comments.Predictions(), chess.BLACK: pgn_comments.Predictions()}
     interruptions = _interruptions(record)
-    for ply, written in zip(record.plies, sans or itertools.repeat(""), strict=False):
-        mover = board.turn
-        number = _number(board, first=not board.move_stack)
+    material = pgn_comments.Material()
+    plies = zip(record.plies, played or itertools.repeat(None), strict=False)
+    for at, (ply, reached) in enumerate(plies, start=board.ply()):
+        mover, number = board.turn, _number(at, first)
         pv = boards.variation(board, ply.pv) if ply.pv and commented else ()
-        played = _play(board, ply, written)
+        san_move = _play(board, ply, reached)
+        if notation == "san":
+            text = number + san_move
+        else:
+            text = number + (ply.move if reached is not None else board.peek().uci())
         if not commented:
-            yield number + _written(board, played, notation), ""
+            yield text, ""
             continue
-        comment = pgn_comments.engine(board, ply, pv, own[mover])
-        yield (
-            number + _written(board, played, notation),
-            " ".join([comment, *interruptions.get(ply.ply, ())]),
-        )
+        comment = pgn_comments.engine(board, ply, pv, own[mover], material.balance(board))
+        if ply.ply in interruptions:
+            comment = " ".join([comment, *interruptions[ply.ply]])
+        yield text, comment
         own[mover].expect(board, ply.ponder)
-        own[not mover].answer(played)
-
-
-def _written(board: chess.Board, san: str, notation: Notation) -> str:
-    return san if notation == "san" else board.peek().uci()
+        own[not mover].answer(san_move)
 
 
 def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
@@ -216,11 +221,13 @@ def _interruptions(record: contract.GameRecord) -> dict[int, list[str]]:
     return remarks
 
 
-def _play(board: chess.Board, ply: contract.PlyRecord, written: str) -> str:
-    move = san.read_uci(ply.move) if written else None
-    if move is not None:
-        board.push(move)
-        return written
+def _play(
+    board: chess.Board, ply: contract.PlyRecord, reached: tuple[str, boards.Reached] | None
+) -> str:
+    """Set up the position after a ply, and return the ply in SAN."""
+    if reached is not None:
+        boards.put(board, reached[1])
+        return reached[0]
     played = san.push_uci(board, ply.move)
     if played is None:
         raise errors.LedgerDamagedError(
@@ -229,10 +236,11 @@ def _play(board: chess.Board, ply: contract.PlyRecord, written: str) -> str:
     return played
 
 
-def _number(board: chess.Board, *, first: bool) -> str:
-    if board.turn == chess.WHITE:
-        return f"{board.fullmove_number}. "
-    return f"{board.fullmove_number}... " if first else ""
+def _number(ply: int, first: int) -> str:
+    """Return what stands before the move behind so many plies; ``first`` is the game's first."""
+    if ply % 2 == 0:
+        return f"{ply // 2 + 1}. "
+    return f"{ply // 2 + 1}... " if ply == first else ""
 
 
 def _options(record: contract.GameRecord) -> str:
@@ -253,7 +261,8 @@ def _engine_options(spec: contract.EngineSpec, report: contract.EngineReport) ->
 
 
 def _comment(text: str) -> str:
-    return _one_line(text).translate(_BRACES)
+    line = _one_line(text)
+    return line.translate(_BRACES) if "{" in line or "}" in line else line
 
 
 def _tag_value(text: str) -> str:
@@ -263,6 +272,8 @@ def _tag_value(text: str) -> str:
 def _one_line(text: str) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in text)
+    elif "  " not in text and not text.startswith(" ") and not text.endswith(" "):
+        return text  # of what is printable a space alone is white
     return " ".join(text.split())
 
 

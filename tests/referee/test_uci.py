@@ -185,7 +185,7 @@ def test_a_promotions_letter_may_be_a_capital(text: str) -> None:
 
 def test_commands() -> None:
     """One piece starts a clock; no option value can smuggle in a second command."""
-    limits = {"wtime": 1000, "btime": 900, "winc": 10, "binc": 20}
+    limits = " wtime 1000 btime 900 winc 10 binc 20"
     assert uci.position_and_go("position startpos", limits) == (
         b"position startpos\ngo wtime 1000 btime 900 winc 10 binc 20\n"
     )

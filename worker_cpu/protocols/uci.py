@@ -304,10 +304,10 @@ def set_option(name: str, value: str | None = None) -> bytes:
     return " ".join(text.splitlines()).encode() + b"\n"
 
 
-def position_and_go(position: str, limits: Mapping[str, int], *, ponder: bool = False) -> bytes:
-    """Write ``position`` and ``go`` as the one piece that starts a clock; times in ms.
+def position_and_go(position: str, limits: str, *, ponder: bool = False) -> bytes:
+    """Write ``position`` and ``go`` as the one piece that starts a clock.
 
-    With ``ponder`` no clock starts before ``ponderhit``.
+    ``limits`` are the arguments of ``go``, a space before each. With ``ponder`` no clock starts
+    before ``ponderhit``.
     """
-    go = " ".join([f"{name} {value}" for name, value in limits.items()])
-    return f"{position}\ngo {'ponder ' if ponder else ''}{go}\n".encode()
+    return f"{position}\ngo{' ponder' if ponder else ''}{limits}\n".encode()

@@ -171,29 +171,27 @@ class UciPlayer:
         return NOTHING
 
 
-def _limits(own: clock.EngineClock, clocks: base.Clocks) -> dict[str, int]:
+def _limits(own: clock.EngineClock, clocks: base.Clocks) -> str:
     """Return the arguments of ``go``; clocks that an engine does not have are not told."""
     control = own.control
-    limits: dict[str, int] = {}
+    limits = ""
     if control.move_ms is not None:
-        limits["movetime"] = own.told_ms()  # less than the control's behind a search in vain
+        limits = f" movetime {own.told_ms()}"  # less than the control's behind a search in vain
     elif control.base_ms:
-        limits |= _clock_times(clocks, own.told_ms())
-        if own.moves_to_go is not None:
-            limits["movestogo"] = own.moves_to_go
+        limits = _clock_times(clocks, own.told_ms())
+        if control.moves is not None:
+            limits += f" movestogo {own.moves_to_go}"
     if control.nodes is not None:
-        limits["nodes"] = control.nodes
+        limits += f" nodes {control.nodes}"
     if control.depth is not None:
-        limits["depth"] = control.depth
+        limits += f" depth {control.depth}"
     return limits
 
 
-def _clock_times(clocks: base.Clocks, own_ms: int) -> dict[str, int]:
+def _clock_times(clocks: base.Clocks, own_ms: int) -> str:
     """Return both clocks; an opponent without one is taken to have as much time."""
     white, black = clocks["white"], clocks["black"]
-    return {
-        "wtime": white.told_ms() if white.control.clocked else own_ms,
-        "btime": black.told_ms() if black.control.clocked else own_ms,
-        "winc": white.increment_ms,
-        "binc": black.increment_ms,
-    }
+    white_ms = white.told_ms() if white.control.clocked else own_ms
+    black_ms = black.told_ms() if black.control.clocked else own_ms
+    increments = f"winc {white.increment_ms} binc {black.increment_ms}"
+    return f" wtime {white_ms} btime {black_ms} {increments}"

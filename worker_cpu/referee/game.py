@@ -393,9 +393,9 @@ class Game:
         )
 
     def _hear_offer(self, side: contract.Side, thought: search_clock.Answered) -> None:
-        said = (thought.output, thought.rest)
-        if any(output and self._players[side].aside(output).offers_draw for output in said):
-            self._offers[side] = True
+        for output in (thought.output, thought.rest):
+            if output and self._players[side].aside(output).offers_draw:
+                self._offers[side] = True
 
     def _search(self, side: contract.Side, output: bytes) -> base.Search:
         return plies.search(self._players[side], output, side, self._order.engine(side))

@@ -188,8 +188,9 @@ class PlyReporter:
             record(ply, base.SAID_NOTHING if bare else search(ply.side, ply.output))
             for ply in self._kept
         ]
-        sans = game.sans[game.ply - len(records) :]
-        text = result.pgn(self._order, outcome, reports, records, sans, started_ms)
+        begun = game.ply - len(records)
+        played = list(zip(game.sans[begun:], game.reached[begun:], strict=True))
+        text = result.pgn(self._order, outcome, reports, records, played, started_ms)
         data = text.encode(errors="replace")
         for at in range(0, len(data), PIECE_BYTES):
             self._loop.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])

@@ -94,10 +94,13 @@ def pgn(
     outcome: contract.Outcome,
     reports: Reports,
     plies: Sequence[contract.PlyRecord],
-    sans: Sequence[str],
+    played: records.Played,
     started_ms: int,
 ) -> str:
-    """Write the PGN of a game that has just ended, as its order wants it."""
+    """Write the PGN of a game that has just ended, as its order wants it.
+
+    ``played`` are its plies as its board has them.
+    """
     style = order.pgn or contract.PgnStyle()
     record = contract.GameRecord.model_construct(  # of parts that were checked before
         order=order,
@@ -111,12 +114,12 @@ def pgn(
         r_mobility=rmobility.of_record(order, plies, outcome),
     )
     return records.pgn(
-        eco.classified(record),
+        eco.classified(record, legal=True),
         minimal=style.minimal,
         comments=style.comments,
         fields=frozenset(style.fields),
         notation=style.notation,
-        sans=sans,
+        played=played,
     )
 
 

@@ -136,7 +136,11 @@ class GameLine:
         mover = self._board.turn
         own = self._own[mover]
         pv = boards.variation(self._board, ply.pv)
-        shown = self._show(ply.move, lambda _, after: pgn_comments.engine(after, ply, pv, own), ply)
+
+        def comment(_: chess.Board, after: chess.Board) -> str:
+            return pgn_comments.engine(after, ply, pv, own, pgn_comments.material_balance(after))
+
+        shown = self._show(ply.move, comment, ply)
         own.expect(self._board, ply.ponder)
         self._own[not mover].answer(shown.san)
         return shown
