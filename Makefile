@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack bench clock lock clean help
+.PHONY: workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -82,6 +82,9 @@ forecast: $(VENV)/.dev ## Forecast 600 half-played seasons and count what came t
 
 chaos: system $(VENV)/.dev ## Strike a running farm with every fault, 25 times each: half an hour (KILLS=n PARTS=n; as root for all)
 	PYTHONPATH=tests $(BIN)/python tests/chaos/run_chaos.py $${KILLS:-25} $${PARTS:-3}
+
+machines: system $(VENV)/.dev ## Play a test of two git revisions on three machines (namespaces) to its decision: minutes (root)
+	PYTHONPATH=tests:tests/chaos $(BIN)/python tests/gateway/run_three_machines.py
 
 attack: system $(VENV)/.dev ## Attack ten remote workers behind nginx with TLS, and count their games: ten minutes (WORKERS=n GAMES=n SEED=n)
 	PYTHONPATH=tests $(BIN)/python tests/gateway/run_attack.py $${WORKERS:-10} $${GAMES:-200} $${SEED:-1}

@@ -18,7 +18,7 @@ import click
 from orchestrator import contract
 from orchestrator.commands import common, source_builds
 from orchestrator.common import errors, output
-from orchestrator.ledger import batches, lane_store, store, worker_tokens
+from orchestrator.ledger import batches, farm_journal, lane_store, lanes, store, worker_tokens
 from orchestrator.rating import elo, sprt
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders, sprt_match, spsa, worker_verdicts
@@ -49,14 +49,43 @@ def keep(spec: orders.Spec, terms: sprt_match.Terms, *, as_json: bool) -> sprt_m
         )
         judges = verdicts if spec.remote else None
         keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms, judges)
-        with _ended_like_ctrl_c(), source_builds.held(spec):
-            standing, stopped = _run(ledger, keeper, spec, terms, quiet=as_json)
+        author = common.author(ledger, sprt_match.KEEPER)
+        try:
+            with _ended_like_ctrl_c(), source_builds.held(spec):
+                standing, stopped = _run(ledger, keeper, spec, terms, quiet=as_json)
+        except errors.FarmError as error:
+            _tell_end(ledger, spec, author, f"failed: {error}", "")
+            raise
+        if not stopped or keeper.stopped is not None:  # who has pressed Ctrl-C knows
+            _tell_end(ledger, spec, author, _why(standing, keeper), line(standing, terms.test))
         keeper.close()
     _report(standing, spec, terms, directory, as_json=as_json)
     if stopped:
         click.echo(f"stopped; `farm match test --id {spec.id}` goes on", err=True)
         raise click.exceptions.Exit(STOPPED)
     return standing
+
+
+def _why(standing: sprt_match.Standing, keeper: sprt_match.Keeper) -> str:
+    """Return why a match has ended."""
+    if standing.verdict is not None:
+        return f"{standing.verdict} accepted"
+    if standing.over:
+        return "all games were played"
+    who, why = keeper.stopped or ("", "")
+    return f"stopped by {who}: {why}"
+
+
+def _tell_end(
+    ledger: store.RedisLedger, spec: orders.Spec, author: str, why: str, score: str
+) -> None:
+    """Write into the farm's journal that a match has ended: `farm notify` tells people of it."""
+    names = [engine.name for engine in spec.engines]
+    data: dict[str, object] = {"match": spec.id, "engines": names, "why": why, "score": score}
+    try:
+        farm_journal.append(ledger, contract.Draft(lanes.ENDED, data), author)
+    except (errors.LedgerAwayError, errors.RefusedError) as error:
+        click.echo(f"{spec.id}: nobody is told of its end: {error}", err=True)
 
 
 def _run(
@@ -83,6 +112,10 @@ def _run(
                 reported_at, shown = time.monotonic(), standing.games
             if standing.over:
                 break
+            if keeper.stopped is not None:
+                who, why = keeper.stopped
+                click.echo(output.plain(f"{spec.id}: stopped by {who}: {why}"), err=True)
+                return standing, True
     except KeyboardInterrupt:
         with contextlib.suppress(errors.LedgerAwayError):  # what it has is kept by the next keeper
             keeper.step(lambda _: None, 1)

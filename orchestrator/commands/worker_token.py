@@ -49,6 +49,9 @@ def worker_token() -> None:
     help="Batches that its workers may hold at once.",
 )
 @click.option(
+    "--author", is_flag=True, help="NAME may stop these matches and change their priority, too."
+)
+@click.option(
     "--out",
     type=click.Path(path_type=pathlib.Path, dir_okay=False),
     help="Write the token to this new file (mode 600), not to the terminal.",
@@ -64,6 +67,7 @@ def create(
     by: str,
     reason: str,
     *,
+    author: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -78,6 +82,7 @@ def create(
     with common.open_ledger() as ledger:
         who = common.author(ledger, by)
         made, token = worker_tokens.make(name, matches, now_ms, until_ms, who, batches)
+        made = dataclasses.replace(made, author=author)
         if not dry_run:
             if out is not None:
                 _write(out, token)

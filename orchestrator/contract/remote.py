@@ -139,6 +139,23 @@ class BatchNamed(codec.Message):
     token: str = pydantic.Field(max_length=64)
 
 
+class Steered(codec.Message):
+    """What an author asks of an open match: to stop it, or to deal it otherwise."""
+
+    schema_version: int = codec.SCHEMA
+    match: str = pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
+    stop: bool = False
+    priority: int | None = pydantic.Field(default=None, ge=-1_000_000, le=1_000_000)
+    share: int | None = pydantic.Field(default=None, ge=1, le=1_000_000)
+    reason: str = pydantic.Field(default="", pattern=r"^[^\x00-\x1f\x7f]{0,300}$")
+
+    @pydantic.model_validator(mode="after")
+    def _asks(self) -> Steered:
+        if not self.stop and self.priority is None and self.share is None:
+            raise ValueError("it asks for nothing: stop, priority or share")
+        return self
+
+
 class BatchRenewed(codec.Message):
     """``abort`` says why the games are no longer wanted, '' while they are."""
 

@@ -120,6 +120,7 @@ class Gateway:
             "renew": (remote.BatchNamed, self._desk.renew),
             "return": (remote.BatchNamed, self._give_back),
             "built": (remote.BuildTold, self._hear_build),
+            "steer": (remote.Steered, self._desk.steer),
         }
         routes = [
             routing.Route(f"/work/v1/{name}", self._endpoint(kind, work), methods=["POST"])

@@ -22,7 +22,7 @@ from orchestrator import contract
 from orchestrator.arbiter import record as records
 from orchestrator.common import errors
 from orchestrator.contract import remote
-from orchestrator.ledger import api, batches, worker_tokens
+from orchestrator.ledger import api, batches, lane_store, lanes, worker_tokens
 from orchestrator.testmatch import orders, spsa, verification
 
 log = structlog.get_logger()
@@ -45,6 +45,7 @@ DIGITS: Final = 16  # of a SHA-256: enough to tell builds apart
 SILENT: Final = (
     "no result has come for {} minutes, longer than games of this match take: dealt again"
 )
+NO_AUTHOR: Final = "this token may not steer that test match (farm worker-token create --author)"
 NO_BUILD: Final = "no open match of this token has such an engine to build"
 CHECK_WAIT_MS: Final = 2_000  # ms: a check takes about a second
 CHECKING: Final = "a short game that shows this worker's builds comes first, and is being played"
@@ -90,6 +91,7 @@ class Desk:
         lease_ms: int,
     ) -> None:
         self._batches, self._tokens, self._lease_ms = ledger_batches, tokens, lease_ms
+        self._lanes = lane_store.RedisLanes(ledger_batches.server)
         self._matches: dict[str, _Match] = {}
         self._briefs: dict[str, _Brief] = {}
         self._lock = threading.Lock()  # requests come in threads
@@ -240,6 +242,23 @@ class Desk:
         if isinstance(reply, api.Fenced):
             raise RefusedBatchError(OVER)
         log.info("engine.built", worker=worker, match=told.match, why=told.why)
+        return {"recorded": True}
+
+    def steer(self, token: worker_tokens.WorkerToken, asked: remote.Steered) -> dict[str, bool]:
+        """Write down what an author asks of a match; raise ``RefusedBatchError``.
+
+        The match's keeper follows, as it follows an operator's command.
+        """
+        if not token.author or not token.allows(asked.match):
+            raise RefusedBatchError(NO_AUTHOR)
+        data: dict[str, object] = {"reason": asked.reason}
+        if not asked.stop:
+            data |= {"priority": asked.priority, "share": asked.share}
+        draft = contract.Draft(lanes.STOP if asked.stop else lanes.CHANGE, data)
+        by = f"{token.name}@token:{token.id}"
+        if not self._lanes.replay(asked.match, (), draft, by):
+            raise RefusedBatchError(f"no test match {asked.match} is open")
+        log.info("match.steered", match=asked.match, by=by, kind=draft.kind)
         return {"recorded": True}
 
     def serves(self, token: worker_tokens.WorkerToken, digest: str) -> bool:

@@ -36,6 +36,9 @@ BUILD = "test_build"  # what became of an engine's build on a remote worker
 # earlier matches found; and checks that lanes are to play.
 CONDEMNED, PARDONED = "test_worker_condemned", "test_worker_pardoned"
 CARRIED, CHECKED = "test_evidence_carried", "test_checks_dealt"
+# What people ask of an open match, by command or at the gateway: its keeper follows.
+ENDED = "test_ended"  # of the farm's journal: a match is over, was stopped, or cannot go on
+STOP, CHANGE = "test_stop_asked", "test_change_asked"
 TUNED = "test_values_dealt"  # of a tuning: the values of its parameters from an iteration on
 
 

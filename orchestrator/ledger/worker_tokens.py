@@ -44,6 +44,7 @@ class WorkerToken:
     batches: int = BATCHES
     revoked_ms: int = 0
     condemned: str = ""
+    author: bool = False  # its owner may stop and change these matches
 
     def state(self, now_ms: int) -> str:
         """Say in a word how the token is: valid, ended, revoked or condemned."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.ledger import vitals
+from orchestrator.ledger import lanes, vitals
 from orchestrator.season import decisions, interruption
 from orchestrator.season.fold import amendments, entries, events, own_book, tally
 from orchestrator.season.fold import state as season_state
@@ -34,6 +34,7 @@ class Kind(enum.StrEnum):
     HELD = "season-held"
     FLAGGED = "hidden-book"
     SERVICE_FAILED = "service-failed"
+    TEST_OVER = "test-over"
 
 
 ASKING: Final = frozenset(
@@ -67,6 +68,16 @@ def of_entry(state: season_state.SeasonState, entry: contract.Entry) -> Iterator
         shown = {"season": season.id, "season_name": season.season.name, **fields}
         notice_id = f"{season.id}:{entry.seq}:{kind.value}"
         yield Notice(notice_id, kind, entry.at_ms, f"{season.id}:{about}", shown)
+
+
+def of_farm(entry: contract.Entry) -> Iterator[Notice]:
+    """Yield the notices of an entry of the farm's own journal: test matches that have ended."""
+    if entry.kind == lanes.ENDED:
+        fields = {key: str(entry.data.get(key, "")) for key in ("match", "why", "score")}
+        fields["engines"] = " - ".join(map(str, entry.data.get("engines", ())))
+        fields |= {"season": "", "season_name": fields["match"], "who": entry.by}
+        notice_id = f"farm:{entry.seq}:{Kind.TEST_OVER.value}"
+        yield Notice(notice_id, Kind.TEST_OVER, entry.at_ms, f"test:{fields['match']}", fields)
 
 
 _Told = tuple[Kind, str, dict[str, str]]

@@ -77,6 +77,8 @@ class Runner:
             for entry in entries:
                 if entry.kind == ACKNOWLEDGED:
                     self._box.acknowledge(str(entry.data.get("notice")))
+                elif not self._first:  # an outbox without a past begins with what comes
+                    self._box.add(notices.of_farm(entry))
             seen = self._box.read[api.FARM] = entries[-1].seq
         self._first = False
 

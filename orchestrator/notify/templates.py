@@ -67,6 +67,10 @@ WORDS: Final = {
         "$season_name: $engine is flagged for a hidden book",
         "In $event.\n\nfarm engine flags\nfarm engine dismiss $engine ...",
     ),
+    notices.Kind.TEST_OVER: (
+        "$match: $why",
+        "$engines\n$score\n\nfarm match show $match",
+    ),
     notices.Kind.SERVICE_FAILED: (
         "$host: $service has failed",
         "systemctl status $service\njournalctl -u $service\ndocs: runbooks/FarmUnitFailed",

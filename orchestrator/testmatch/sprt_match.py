@@ -34,6 +34,7 @@ from orchestrator.testmatch import orders, spsa, worker_review, worker_verdicts
 RING_SECONDS = 5.0  # s: a lane that plays nothing is rung again
 LOOK_SECONDS = 1.0  # s: between two looks at all lanes; results come many times as often
 KEEPER = "farm match test"  # who writes down what follows from the results
+PRIORITY, SHARE = 1_000_000, 1_000_000  # of a match, at most
 LOSSES = 3  # times one game may be lost before the match is given up
 MOST = orders.LAST_GAME  # games of a match
 BATCH = 500  # entries read at once: bounds memory, not work
@@ -118,6 +119,19 @@ class _Tuned(pydantic.BaseModel):
     values: tuple[Annotated[float, pydantic.Field(allow_inf_nan=False)], ...]
 
 
+class _Stop(pydantic.BaseModel):
+    """What is read of a wish to stop the match."""
+
+    reason: str = ""
+
+
+class _Change(pydantic.BaseModel):
+    """What is read of a wish to deal the match otherwise; None leaves a number as it is."""
+
+    priority: Annotated[int, pydantic.Field(ge=-PRIORITY, le=PRIORITY)] | None = None
+    share: Annotated[int, pydantic.Field(ge=1, le=SHARE)] | None = None
+
+
 _READ: Mapping[str, type[pydantic.BaseModel]] = {
     lanes.GAME: _Counted,
     lanes.LOST: _Lost,
@@ -126,6 +140,8 @@ _READ: Mapping[str, type[pydantic.BaseModel]] = {
     lanes.PARDONED: _Pardoned,
     lanes.CARRIED: _Carried,
     lanes.TUNED: _Tuned,
+    lanes.STOP: _Stop,
+    lanes.CHANGE: _Change,
 }
 
 
@@ -293,6 +309,8 @@ class Keeper:
         self._reviews: tuple[worker_review.Review, ...] = ()
         self._reviewed = float("-inf")  # s, monotonic
         self._course = self._results.course
+        self.stopped: tuple[str, str] | None = None  # who asked to stop it since, and why
+        self._wished: contract.Entry | None = None  # the last wish to deal it otherwise
         self._all_dealt = False  # of a tuning: no game is left for new values
         self._unmet: dict[int, str] = {}  # options that an engine did not take, by game
         self._losses: Counter[int] = Counter()
@@ -353,6 +371,7 @@ class Keeper:
                 f" {self._directory}: end it with Ctrl-C where it is, or give this one another --id"
             )
         self._keeps = True
+        self._all_dealt = False  # Redis may have lost that it was open
         order = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.as_json()}
         files.write(self._directory / "match.json", contract.dumps(order).encode())
 
@@ -399,7 +418,17 @@ class Keeper:
             looked = False
             self._take_results()
         self._tune()
+        self._change()
         return self.standing()
+
+    def _change(self) -> None:
+        """Let the match be dealt as somebody has asked since the last look."""
+        if self._wished is None:
+            return
+        wished, self._wished = _Change.model_validate(self._wished.data), None
+        given = {key: value for key, value in wished.model_dump().items() if value is not None}
+        self._terms = dataclasses.replace(self._terms, **given)
+        self.open(self._by)
 
     def _tune(self) -> None:
         """Let later games of a tuning be dealt with the values that have come of the others."""
@@ -431,6 +460,10 @@ class Keeper:
         for entry in entries:
             self._fold(entry)
             self._end = entry.line()
+            if entry.kind == lanes.STOP:
+                self.stopped = entry.by, entry.data.get("reason", "")
+            elif entry.kind == lanes.CHANGE:
+                self._wished = entry
         self._sort_games()
         self._lanes.forget(self._spec.id, self._mirror.last)
 
@@ -684,6 +717,11 @@ def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:
     """Return what a result brought the tested engine."""
     points = POINTS[data["result"]]
     return points if spec.white_is_tested(data["game"]) else 1 - points
+
+
+def replaced(terms: Terms, **given: int) -> Terms:
+    """Return terms with another priority or share."""
+    return dataclasses.replace(terms, **given)  # type: ignore[arg-type] # of the fields named
 
 
 def set_aside(

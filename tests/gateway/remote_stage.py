@@ -28,6 +28,37 @@ name = "Base"
 command = ["{engine}", "--name", "base"]
 """
 
+TINY = pathlib.Path(__file__).parents[1] / "engines" / "tiny.c"
+RECIPE = """
+name = "Tiny"
+repository = "tiny"
+make = "make"
+program = "tiny"
+toolchain = ["make", "gcc"]
+"""
+MAKEFILE = "tiny: tiny.c\n\tgcc -O1 {flags} -o tiny tiny.c\n"
+
+
+def repository(home: pathlib.Path) -> pathlib.Path:
+    """Make a repository of an engine: a wrong sign on main, its fix, and a wrong bench.
+
+    Return the engine's recipe.
+    """
+    (home / "tiny").mkdir()
+    git = ("git", "-C", str(home / "tiny"), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run((*git, "init", "--quiet", "--initial-branch=main"), check=True)
+    (home / "tiny" / "tiny.c").write_bytes(TINY.read_bytes())
+    for branch, flags, bench in (("main", "-DWORST", 9324), ("fix", "", 9323), ("wrong", "", 7)):
+        (home / "tiny" / "Makefile").write_text(MAKEFILE.format(flags=flags))
+        if branch != "main":
+            subprocess.run((*git, "checkout", "--quiet", "-b", branch), check=True)
+        subprocess.run((*git, "add", "."), check=True)
+        message = f"Play {branch}\n\nBench: {bench}"
+        subprocess.run((*git, "commit", "--quiet", "--allow-empty", "-m", message), check=True)
+    place = home / "tiny.toml"
+    place.write_text(RECIPE)
+    return place
+
 
 class Stage:
     """A gateway, a test match and workers, each a process of its own."""
@@ -41,7 +72,9 @@ class Stage:
         self.token = root / "anna.token"
         self.url, self.port = "", 0
         self.environment: dict[str, dict[str, str]] = {}  # of processes, by their logs, beside ours
+        self.before: dict[str, list[str]] = {}  # words before commands, by their logs
         self.urls: dict[str, str] = {}  # of workers that come another way than the others
+        self.patience_seconds = 300.0
         self._ended: list[subprocess.Popen[bytes]] = []
 
     def run(self, user: str, log: str, *words: str) -> subprocess.Popen[bytes]:
@@ -52,7 +85,7 @@ class Stage:
             environment["FARM_REDIS_URL"] = self.redis.url_of(user)
         with (self.root / f"{log}.log").open("ab") as output:
             process = subprocess.Popen(
-                [str(harness.PROGRAM), *words],
+                [*self.before.get(log, ()), str(harness.PROGRAM), *words],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -119,7 +152,7 @@ class Stage:
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
         """Wait for a fact."""
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + self.patience_seconds
         while not condition():
             if time.monotonic() > deadline:
                 logs = "\n".join(f"{path}:\n{path.read_text()}" for path in self.root.glob("*.log"))

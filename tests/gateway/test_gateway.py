@@ -212,6 +212,24 @@ def test_engines_are_built_before_their_games_are_dealt(scene: Scene, house: Hou
     assert (entry["worker"], entry["why"]) == ("anna/box", "its bench has 8 nodes")
 
 
+def test_an_author_steers_own_matches(scene: Scene) -> None:
+    """With a token that says so, and within its scope; the match's journal says who it was."""
+    scene.open()
+    author = scene.token("berta", "--author", "--match", "m")
+    stop = {"match": "m", "stop": True, "reason": "rebased"}
+    assert scene.ask("steer", **stop).status_code == 409, "anna's token plays, and no more"
+    assert scene.ask("steer", author, **{**stop, "match": "n"}).status_code == 409
+    assert scene.ask("steer", author, match="m").status_code == 422, "it asks for nothing"
+    assert scene.ask("steer", author, match="m", priority=2).json() == {"recorded": True}
+    assert scene.ask("steer", author, **stop).json() == {"recorded": True}
+    wishes = [one for one in scene.ledger.read(lanes.journal("m")) if one.kind != lanes.OPENED]
+    assert [one.kind for one in wishes] == [lanes.CHANGE, lanes.STOP]
+    assert wishes[1].by.startswith("berta@token:")
+    assert wishes[1].data == {"reason": "rebased"}
+    scene.lanes.close_match("m")
+    assert scene.ask("steer", author, **stop).status_code == 409
+
+
 def test_a_tuning_is_dealt_with_its_values(scene: Scene) -> None:
     """A claim that is repeated has the same ones; what the engine did not take is written down."""
     facts = {"name": "Razor", "whole": True, "start": 300, "least": 100, "most": 600}
@@ -422,7 +440,7 @@ class Patient:
             self.open.wait(120)
         return remote.BatchDealt()
 
-    hear = renew = give_back = claim
+    hear = renew = give_back = steer = claim
 
 
 class Names:

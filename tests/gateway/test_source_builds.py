@@ -20,16 +20,7 @@ from orchestrator.engines import sources
 from worker_cpu.engines import source_build
 from worker_cpu.remote import builder, gateway
 
-ENGINE = pathlib.Path(__file__).parents[1] / "engines" / "tiny.c"
-RECIPE = """
-name = "Tiny"
-repository = "tiny"
-make = "make"
-program = "tiny"
-toolchain = ["make", "gcc"]
-"""
 SPRT = ("--sprt", "elo0=0", "elo1=200", "alpha=0.25", "beta=0.25")  # three pairs, where all are won
-MAKEFILE = "tiny: tiny.c\n\tgcc -O1 {flags} -o tiny tiny.c\n"
 
 
 @pytest.fixture
@@ -45,21 +36,7 @@ def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """Make a repository of two revisions: a wrong sign on main, and its fix."""
-    home = tmp_path_factory.mktemp("author")
-    (home / "tiny").mkdir()
-    git = ("git", "-C", str(home / "tiny"), "-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run((*git, "init", "--quiet", "--initial-branch=main"), check=True)
-    (home / "tiny" / "tiny.c").write_bytes(ENGINE.read_bytes())
-    for branch, flags, bench in (("main", "-DWORST", 9324), ("fix", "", 9323), ("wrong", "", 7)):
-        (home / "tiny" / "Makefile").write_text(MAKEFILE.format(flags=flags))
-        if branch != "main":
-            subprocess.run((*git, "checkout", "--quiet", "-b", branch), check=True)
-        subprocess.run((*git, "add", "."), check=True)
-        message = f"Play {branch}\n\nBench: {bench}"
-        subprocess.run((*git, "commit", "--quiet", "--allow-empty", "-m", message), check=True)
-    place = home / "tiny.toml"
-    place.write_text(RECIPE)
-    return place
+    return remote_stage.repository(tmp_path_factory.mktemp("author"))
 
 
 def test_two_revisions_are_built_and_played_to_a_decision(

@@ -17,6 +17,7 @@ from click import testing
 from orchestrator import commands, contract
 from orchestrator.commands import test_games
 from orchestrator.common import errors
+from orchestrator.ledger import api, lanes, store
 from orchestrator.ops import supervisor
 
 ROSTER = """
@@ -115,11 +116,20 @@ def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> No
         shown = harness.farm("lanes", "--json", env=environment)
         assert json.loads(shown)["matches"] == []
         assert "farm match test" not in harness.farm("lanes", env=environment)
+        wish = ("match", "stop", "m", "--by", "anna", "--reason", "rebased")
+        assert "no test match 'm' is open; open ones: none" in harness.farm(
+            *wish, env=environment, code=3
+        )
+        assert _ended(environment, wish) == 130
+        with store.connect(redis.url) as ledger:
+            told = [one for one in ledger.read(api.FARM) if one.kind == lanes.ENDED]
+        assert [one.data["match"] for one in told] == ["m"]
+        assert f"stopped by anna@{harness.OPERATOR}: rebased" in str(told[0].data["why"])
 
 
 def _ended(
     environment: dict[str, str],
-    number: signal.Signals,
+    by: signal.Signals | tuple[str, ...],
     *words: str,
     restarted: harness.Redis | None = None,
 ) -> int:
@@ -139,7 +149,10 @@ def _ended(
             assert "the match goes on when it answers" in process.stderr.readline()
             restarted.start()
             assert "Redis answers again" in process.stderr.readline()
-        process.send_signal(number)
+        if isinstance(by, signal.Signals):
+            process.send_signal(by)
+        else:
+            harness.farm(*by, env=environment)
         process.communicate()
     return process.returncode
 

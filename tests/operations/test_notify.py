@@ -20,7 +20,7 @@ import pytest
 from orchestrator import commands, contract
 from orchestrator.commands import common, launch
 from orchestrator.common import errors
-from orchestrator.ledger import api, memory, vitals
+from orchestrator.ledger import api, farm_journal, lanes, memory, vitals
 from orchestrator.notify import channels as sending
 from orchestrator.notify import notices, outbox, runner, settings, templates
 from orchestrator.season.file import load
@@ -456,3 +456,20 @@ def test_the_example_is_valid(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "notify.toml"
     path.write_text(done.output)
     assert len(settings.load(path).channel) == 2
+
+
+def test_the_end_of_a_test_match_is_told_once(
+    ledger: memory.MemoryLedger, channels: settings.Settings, tmp_path: pathlib.Path
+) -> None:
+    """What ended before this outbox was begun is nobody's news."""
+    made = runner.Runner(ledger, channels, outbox.Outbox(tmp_path / "outbox.json"))
+    facts = {"engines": ["Dev", "Base"], "why": "H1 accepted", "score": "40/40  +30 =5 -5"}
+    for name in ("old", "dev-1"):
+        draft = contract.Draft(lanes.ENDED, {"match": name, **facts})
+        farm_journal.append(ledger, draft, "op")
+        made.once()
+        made.once()
+    subjects = [mail for mail in _Smtp.mails if "H1 accepted" in mail]
+    assert len(subjects) == 1
+    assert "Subject: dev-1: H1 accepted" in subjects[0]
+    assert "Dev - Base" in subjects[0]

@@ -258,6 +258,27 @@ def test_an_entry_that_cannot_be_counted_ends_the_match_and_no_more(
     assert kept.step().over
 
 
+def test_a_match_is_steered_from_elsewhere(kept: Kept) -> None:
+    """Its keeper follows a wish once, and says whose it was; one of an earlier opening is over."""
+    kept.play(2)
+    wish = contract.Draft(lanes.CHANGE, {"priority": 3, "share": None, "reason": "release"})
+    assert kept.lanes.replay("m", [], wish, "anna@op")
+    assert kept.step().games == 2
+    dealt = kept.lanes.matches()["m"]
+    assert (dealt.priority, dealt.share, dealt.next) == (3, 1, 3)
+    assert sprt_match.load(kept.root / "m")[1].priority == 3
+    assert kept.lanes.replay("m", [], contract.Draft(lanes.STOP, {"reason": "rebased"}), "anna@op")
+    kept.step()
+    assert kept.keeper.stopped == ("anna@op", "rebased")
+    kept.keeper.finish()
+    assert not kept.lanes.replay("m", [], wish, "anna@op")
+    kept.keeper.close()
+    kept.open()
+    kept.play(8)
+    assert kept.step().over
+    assert kept.keeper.stopped is None
+
+
 def test_one_name_is_one_match(kept: Kept, tmp_path: pathlib.Path) -> None:
     """Neither another's results count for it, nor does its end end another's."""
     kept.play(2)

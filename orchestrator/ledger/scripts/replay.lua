@@ -10,7 +10,7 @@
 -- Reply {'replayed'}
 --       {'not-ready'}  the match is not open
 
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return {'not-ready'} end
+if not redis.call('HGET', KEYS[1], ARGV[1]) then return {'not-ready'} end
 local at = record_facts(KEYS[6], {{ARGV[3], ARGV[4]}}, ARGV[5], ARGV[6], '', '')
 redis.call('HSET', KEYS[5], ARGV[1], text(at))
 deal_again(KEYS[3], KEYS[2], KEYS[1], KEYS[4], ARGV[1], ARGV[2])
