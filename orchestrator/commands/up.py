@@ -106,6 +106,15 @@ class Farm:
                 self.web.stop(QUICK_SECONDS)
 
 
+_page_port = click.option(
+    "--web",
+    "web_port",
+    type=click.IntRange(0, 65535),
+    help="The live page's port; default: 8080, or a free one where that is taken.",
+)
+_no_page = click.option("--no-web", is_flag=True, help="Serve no live page.")
+
+
 @click.command()
 @click.option(
     "--data",
@@ -121,13 +130,8 @@ class Farm:
 @click.option("--id", "season_id", help="The launched season's id; default: the file's.")
 @click.option("--seed", help="The launched season's seed; default: a fresh secret one.")
 @click.option("--until-finished", is_flag=True, help="End when the launched season is over.")
-@click.option(
-    "--web",
-    "web_port",
-    type=click.IntRange(0, 65535),
-    help="The live page's port; default: 8080, or a free one where that is taken.",
-)
-@click.option("--no-web", is_flag=True, help="Serve no live page.")
+@_page_port
+@_no_page
 @click.option("--quiet", is_flag=True, help="Print one line for each game, and no tables.")
 @common.json_option
 def up(
@@ -191,13 +195,8 @@ def up(
 
 
 @click.command()
-@click.option(
-    "--web",
-    "web_port",
-    type=click.IntRange(0, 65535),
-    help="The live page's port; default: 8080, or a free one where that is taken.",
-)
-@click.option("--no-web", is_flag=True, help="Serve no live page.")
+@_page_port
+@_no_page
 @click.pass_context
 def demo(context: click.Context, web_port: int | None, *, no_web: bool) -> None:
     """Play the bundled demo season on this machine, within a minute or two, and end.
