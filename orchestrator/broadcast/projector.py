@@ -133,9 +133,11 @@ class Projector:
         """
         try:
             yield
-        except (errors.LedgerAwayError, errors.HostError, OSError):
+        except (errors.HostError, OSError):
             raise
-        except Exception:
+        except Exception as error:
+            if errors.is_outage(error):
+                raise
             log.exception("broadcast.season_failed", season=season.id)
             season.failed = season.failed or lasting
 
@@ -170,13 +172,17 @@ class Projector:
         self._shelf.offset_ms = self._source.now_ms() - time.time_ns() // 1_000_000
         self._kibitzing.catch_up()
         resting = self._source.resting()
-        for name, season in list(self.seasons.items()):
-            last = resting.get(name) or self._source.last(name)
-            if last < season.state.seq:
-                del self.seasons[name]  # Redis was restored: this is another journal now
-                self._renderings.pop(name, None)
-            elif last > season.state.seq or season.bare or self._kibitzing.behind(name):
-                self._due.add(name)
+        for season in list(self.seasons.values()):
+            with self._guarded(season):
+                self._compare(season, resting.get(season.id) or self._source.last(season.id))
+
+    def _compare(self, season: season_view.Season, last: int) -> None:
+        """Look at a season again that has grown, or whose journal is another one by now."""
+        if last < season.state.seq:
+            del self.seasons[season.id]  # Redis was restored
+            self._renderings.pop(season.id, None)
+        elif last > season.state.seq or season.bare or self._kibitzing.behind(season.id):
+            self._due.add(season.id)
 
     def _catch_up(self, season: season_view.Season) -> None:
         """Fold what is new in a journal, tell it, render what it changes."""

@@ -50,7 +50,7 @@ def open_ledger() -> Iterator[store.RedisLedger]:
 
 def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
     """Fold a season's journal up to now; raise ``RefusedError`` when there is none."""
-    folded = state.SeasonState()
+    folded = state.SeasonState(season)
     _catch_up(ledger, season, folded)
     if not folded.seq:
         launched = ", ".join(ledger.seasons()) or "none"
@@ -108,14 +108,18 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
         raise errors.RefusedError("no season has been launched; see `farm season launch --help`")
     going, resting = [], ledger.resting()
     for name in seasons:
-        if name not in resting and not _over(ledger, name):
-            try:
-                folded = fold(ledger, name)
-            except errors.LedgerDamagedError as error:
-                click.secho(f"farm: season {name} was skipped: {error}", err=True, fg="red")
-            else:
-                if not folded.over:
-                    going.append(folded)
+        if name in resting:
+            continue
+        try:
+            folded = None if _over(ledger, name) else fold(ledger, name)
+        except errors.FarmError as error:
+            if errors.is_outage(error):
+                raise
+            text = f"farm: season {name} was skipped: {error}"
+            click.secho(output.plain(text), err=True, fg="red")
+        else:
+            if folded is not None and not folded.over:
+                going.append(folded)
     return going or [fold(ledger, seasons[-1])]
 
 

@@ -107,7 +107,7 @@ class _Seasons:
         return [self._folded(name) for name in self._names()]
 
     def _folded(self, name: str) -> season_state.SeasonState:
-        folded = self._states.setdefault(name, season_state.SeasonState())
+        folded = self._states.setdefault(name, season_state.SeasonState(name))
         for _ in common.follow(self._ledger, name, folded):
             pass
         return folded

@@ -33,19 +33,26 @@ def status(season: str | None, *, as_json: bool) -> None:
         launched = ledger.seasons()
         alarms = ledger.alarms() or ({} if launched else common.emptied(launched))
         names = launched if season is None else [season]
+        if season is not None and season not in launched:
+            common.fold(ledger, season)  # raises, with those that there are
         seasons = [seen for name in names if (seen := _season(ledger, name, alarms)) is not None]
         hosts = vitals.read(ledger)
         failed = {
             heartbeat.hall for heartbeat in hosts.values() if heartbeat.problem and heartbeat.hall
         }
-        clocks = _clocks(ledger, hosts)
-        halls = [_hall(ledger, name, hosts) for name in sorted({*ledger.halls(), *failed})]
+        clocks, unsafe = _clocks(ledger, hosts), _unsafe(ledger)
+        names = sorted({*ledger.halls(), *failed})
+        halls = [seen for name in names if (seen := _hall(ledger, name, hosts, alarms)) is not None]
     if as_json:
-        common.print_json({"seasons": seasons, "halls": halls, "alarms": alarms, "clocks": clocks})
+        others = {"alarms": alarms, "clocks": clocks, "unsafe": unsafe}
+        common.print_json({"seasons": seasons, "halls": halls} | others)
     else:
         _show(seasons, halls, alarms)
         for host, skew in clocks.items():
             common.console().print(f"Clock of {host}: {_skew(skew)}", style="yellow")
+        for complaint in unsafe:
+            text = f"Redis may lose what it has acknowledged: {complaint}"
+            common.console().print(text, style="yellow")
     if alarms:
         click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
 
@@ -60,6 +67,12 @@ def _clocks(ledger: api.Ledger, hosts: Mapping[str, vitals.Vitals]) -> dict[str,
     return {host: skew for host, skew in measured.items() if abs(skew) > vitals.SKEW_SECONDS}
 
 
+def _unsafe(ledger: api.Ledger) -> list[str]:
+    """Return what of Redis' settings can lose a fact, as ``farm serve`` saw them last."""
+    serve = services.read(ledger, services.SERVE, services.Serve)
+    return [] if serve is None else list(serve.unsafe)
+
+
 def _skew(seconds: float) -> str:
     where = "ahead of" if seconds > 0 else "behind"
     return (
@@ -72,9 +85,9 @@ def _season(ledger: api.Ledger, name: str, alarms: dict[str, str]) -> dict[str, 
     """Return what is shown of a season; one that cannot be read is an alarm."""
     try:
         return views.season(common.fold(ledger, name))
-    except (errors.LedgerAwayError, errors.RefusedError):
-        raise
     except Exception as error:
+        if errors.is_outage(error):
+            raise
         alarms.setdefault(name, f"its journal cannot be read: {error}; see `farm fsck`")
         return None
 
@@ -93,7 +106,20 @@ def _show(
         console.print(f"ALARM, {name}: {reason}", style="bold red")
 
 
-def _hall(ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]) -> dict[str, Any]:
+def _hall(
+    ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals], alarms: dict[str, str]
+) -> dict[str, Any] | None:
+    """Return what is shown of a hall; one whose keys are not the farm's is an alarm."""
+    try:
+        return _hall_fields(ledger, name, hosts)
+    except errors.LedgerForeignError as error:
+        alarms.setdefault(f"hall {name}", str(error))
+        return None
+
+
+def _hall_fields(
+    ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]
+) -> dict[str, Any]:
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     fields: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
     fields["worker"] = ledger.worker(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 from typing import Any
 
@@ -49,8 +48,11 @@ class Screen:
     def look(self) -> None:
         """Print what has happened since the last look."""
         for season in self._ledger.seasons():
-            with contextlib.suppress(errors.LedgerDamagedError):  # an alarm says so
+            try:
                 self._follow(season)
+            except Exception as error:  # an alarm says so; the other seasons are told of
+                if errors.is_outage(error):
+                    raise
         for season, reason in self._ledger.alarms().items():
             if self._alarms.get(season) != reason:
                 self._alarms[season] = reason
@@ -62,7 +64,7 @@ class Screen:
 
     def _follow(self, season: str) -> None:
         followed = season in self._states
-        folded = self._states.setdefault(season, state.SeasonState())
+        folded = self._states.setdefault(season, state.SeasonState(season))
         for entry in common.follow(self._ledger, season, folded):
             if followed:
                 self._tell(folded, entry.kind, entry.data)

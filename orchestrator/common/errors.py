@@ -97,6 +97,11 @@ class LedgerForeignError(LedgerRefusedError):
     """Redis holds something that this version cannot read; nothing was changed."""
 
 
+def is_outage(error: BaseException) -> bool:
+    """Say whether an error concerns Redis as a whole, and not one season's or one hall's keys."""
+    return isinstance(error, LedgerAwayError) and not isinstance(error, LedgerForeignError)
+
+
 class OrganizerError(FarmError):
     """The organizers must decide before the season can go on."""
 

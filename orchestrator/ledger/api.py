@@ -179,6 +179,11 @@ class Recorded:
 
 
 @dataclasses.dataclass(frozen=True)
+class Freed:
+    """The hall is free, and nothing is journaled of the attempt that had it."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Refused:
     """The finished game is not accepted; ``reason`` is for the operator."""
 
@@ -343,12 +348,19 @@ class Ledger(Protocol):
         """
 
     def revoke(
-        self, hall: str, token: contract.Token, chain: str, end: contract.AttemptEnded
-    ) -> Recorded | Alive:
+        self,
+        hall: str,
+        token: contract.Token,
+        chain: str,
+        end: contract.AttemptEnded,
+        *,
+        suspended: bool = False,
+    ) -> Recorded | Freed | Alive:
         """Free the slot of a lease that is overdue and still marked with ``chain``.
 
         Journals ``attempt_ended`` in the season's journal and takes the game's offer back
-        in the same step.
+        in the same step. A ``suspended`` season's journal that was not compared with its mirror
+        is not written to: its attempt goes (``Freed``), so that other seasons have the hall.
         """
 
     # halls, from the worker's side

@@ -105,8 +105,7 @@ class RedisBatches:
 
     def open_matches(self) -> list[OpenMatch]:
         """Return the open matches, without their specifications."""
-        matches = self.server.table(self._keys.tests())
-        return [_open_match(name, contract.loads(matches[name])) for name in sorted(matches)]
+        return list(replies.each(self.server.table(self._keys.tests()), _open_match))
 
     def in_turn(self, fits: Callable[[OpenMatch], bool]) -> Iterator[OpenMatch]:
         """Yield matches that have games, in the order in which they are dealt: it costs by those.

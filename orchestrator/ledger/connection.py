@@ -162,7 +162,7 @@ class Server:
         """Return a hash, empty where there is none."""
         with self.asked():
             raw: Any = self.client.hgetall(key)
-        return {replies.text(name): replies.text(value) for name, value in raw.items()}
+        return {replies.any_text(name): replies.any_text(value) for name, value in raw.items()}
 
     def whoami(self) -> str:
         """Return the authenticated Redis user, who is journaled as ``by``."""

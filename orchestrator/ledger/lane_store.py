@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator import contract
+from orchestrator.common import text
 from orchestrator.ledger import api, connection, keys, lanes, replies
 
 DEALT = ("", "queue", "repeats", "served")  # what giving games of a match back looks at
@@ -51,13 +52,13 @@ class RedisLanes:
 
     def lanes_of(self, hall: str) -> list[lanes.Lane]:
         """Return the lanes of a hall by name."""
-        payloads = self.server.table(self._keys.lanes(hall))
-        return [_lane(contract.loads(payloads[name])) for name in sorted(payloads)]
+        table = self.server.table(self._keys.lanes(hall))
+        return list(replies.each(table, lambda _, raw: _lane(raw)))
 
     def leases(self, hall: str) -> list[lanes.Lease]:
         """Return the games that run in a hall's lanes."""
-        payloads = self.server.table(self._keys.leases(hall))
-        return [_lease(hall, name, contract.loads(payloads[name])) for name in sorted(payloads)]
+        table = self.server.table(self._keys.leases(hall))
+        return list(replies.each(table, lambda lane, raw: _lease(hall, lane, raw)))
 
     # -- matches -----------------------------------------------------------------------
 
@@ -99,17 +100,16 @@ class RedisLanes:
             pipe.zrange(self._keys.tests("repeats"), 0, -1)
             *tables, repeats = pipe.execute()
         open_, specs, next_ = (
-            {replies.text(name): replies.text(value) for name, value in table.items()}
+            {replies.any_text(name): replies.any_text(value) for name, value in table.items()}
             for table in tables
         )
         again: dict[str, list[int]] = {}
         for raw in repeats:
-            match, _, game = replies.text(raw).rpartition(" ")
-            again.setdefault(match, []).append(int(game))
-        return {
-            name: _match(name, contract.loads(open_[name]), specs, next_, again)
-            for name in sorted(open_)
-        }
+            match, _, game = replies.any_text(raw).rpartition(" ")
+            if (number := text.whole(game)) is not None:
+                again.setdefault(match, []).append(number)
+        read = replies.each(open_, lambda name, raw: _match(name, raw, specs, next_, again))
+        return {match.id: match for match in read}
 
     def spec(self, match: str) -> str | None:
         """Return the specification of an open match."""

@@ -75,6 +75,11 @@ class _Hall:
             return lease
         return None
 
+    def free(self, lease: _Lease) -> None:
+        self.lease = None
+        if self.offers.get(lease.claim.season, ("", ""))[0] == lease.claim.game:
+            del self.offers[lease.claim.season]
+
 
 @dataclasses.dataclass
 class _Season:
@@ -292,8 +297,9 @@ class MemoryLedger:
 
     @_atomic
     def halls(self) -> tuple[str, ...]:
-        """Return the names of all known halls, sorted."""
-        return tuple(sorted(name for name, hall in self._hall.items() if hall.known))
+        """Return the names of all known halls, sorted; what is no name is no hall."""
+        opened = (name for name, hall in self._hall.items() if hall.known)
+        return tuple(sorted(filter(contract.is_name, opened)))
 
     @_atomic
     def offer(
@@ -368,8 +374,14 @@ class MemoryLedger:
 
     @_atomic
     def revoke(
-        self, hall: str, token: contract.Token, chain: str, end: contract.AttemptEnded
-    ) -> api.Recorded | api.Alive:
+        self,
+        hall: str,
+        token: contract.Token,
+        chain: str,
+        end: contract.AttemptEnded,
+        *,
+        suspended: bool = False,
+    ) -> api.Recorded | api.Freed | api.Alive:
         """Free the slot of a lease that is overdue and still marked with ``chain``."""
         requests.check_chain(chain)
         room = self._hall[hall]
@@ -379,7 +391,11 @@ class MemoryLedger:
         lease = room.holder(end.attempt, token)
         if lease is None or lease.suspect != chain or not self._overdue(lease):
             return api.Alive()
-        self._require_checked(lease.claim.season)
+        season = lease.claim.season
+        if suspended and self._checked.get(season) != self.server_run:
+            room.free(lease)
+            return api.Freed()
+        self._require_checked(season)
         return self._end(room, lease, end, api.FARM)
 
     def _end_of(self, room: _Hall, attempt: str, token: contract.Token) -> api.Recorded | None:
@@ -393,9 +409,7 @@ class MemoryLedger:
             lease.claim.season, "attempt_ended", end.encode(), by, token=lease.token
         )
         room.ended = _Ended(end.attempt, lease.token, seq)
-        room.lease = None
-        if room.offers.get(lease.claim.season, ("", ""))[0] == lease.claim.game:
-            del room.offers[lease.claim.season]
+        room.free(lease)
         return api.Recorded(seq)
 
     # -- halls, from the worker's side -------------------------------------------------

@@ -7,7 +7,7 @@ another version or by another hand (``LedgerForeignError``), never silently some
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from orchestrator import contract
@@ -37,6 +37,15 @@ def _understood(reader: Callable[P, R]) -> Callable[P, R]:
 def text(raw: bytes | str) -> str:
     """Return a bulk string as text."""
     return raw.decode() if isinstance(raw, bytes) else raw
+
+
+def any_text(raw: bytes | str) -> str:
+    """Return a name or value that somebody else may have written, whatever its bytes.
+
+    Bytes that are no UTF-8 are escaped. No name of the farm's has such letters, and no JSON: it is
+    refused where it is read, with the hall, host or season that it is of.
+    """
+    return raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else raw
 
 
 def word(raw: Sequence[Any]) -> str:
@@ -140,11 +149,31 @@ def suspected(raw: Sequence[Any]) -> api.Suspected | api.Alive:
 
 
 @_understood
-def revoked(raw: Sequence[Any]) -> api.Recorded | api.Alive:
+def revoked(raw: Sequence[Any]) -> api.Recorded | api.Freed | api.Alive:
     """Read the reply of ``revoke``."""
     if word(raw) == "recorded":
         return api.Recorded(int(raw[1]))
-    return {"alive": api.Alive()}[word(raw)]
+    answers: dict[str, api.Freed | api.Alive] = {"freed": api.Freed(), "alive": api.Alive()}
+    return answers[word(raw)]
+
+
+def each(table: Mapping[str, str], reader: Callable[[str, Any], R]) -> Iterator[R]:
+    """Read the JSON of a table's fields one by one, by name; one that is not ours is left out.
+
+    One hall, match or token that cannot be read takes no other out of service.
+    """
+    for name in sorted(table):
+        try:
+            value = reader(name, contract.loads(table[name]))
+        except (LookupError, ValueError, TypeError, AttributeError):
+            continue
+        yield value
+
+
+@_understood
+def epoch(raw: bytes | None) -> int:
+    """Read the present epoch: 1 until a restore has raised it."""
+    return 1 if raw is None else int(text(raw))
 
 
 @_understood

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from orchestrator import contract
+from orchestrator.common import text
 from orchestrator.ledger import api, connection, keys, replies, requests, restoring
 
 
@@ -63,13 +64,16 @@ class RedisLedger:
         """Return the ids of all launched seasons in the order of their launch."""
         with self.server.asked():
             raw: list[Any] = self.server.client.lrange(self._keys.seasons, 0, -1)
-        return tuple(replies.text(season) for season in raw)
+        return tuple(map(replies.any_text, raw))
 
     def resting(self) -> dict[str, int]:
         """Return the seasons that are over and wholly archived; see ``api``."""
-        table = self.server.table(self._keys.checked)
-        over = (name.removeprefix(requests.OVER) for name in table if requests.OVER in name)
-        return {season: int(table[requests.OVER + season]) for season in over}
+        ends = {
+            name.removeprefix(requests.OVER): text.whole(last)
+            for name, last in self.server.table(self._keys.checked).items()
+            if name.startswith(requests.OVER)
+        }
+        return {season: last for season, last in ends.items() if last is not None}
 
     def append(
         self,
@@ -207,10 +211,10 @@ class RedisLedger:
     # -- halls, from the orchestrator's side -------------------------------------------
 
     def halls(self) -> tuple[str, ...]:
-        """Return the names of all known halls, sorted."""
+        """Return the names of all known halls, sorted; what is no name is no hall."""
         with self.server.asked():
             raw: Any = self.server.client.smembers(self._keys.halls)
-        return tuple(sorted(replies.text(hall) for hall in raw))
+        return tuple(sorted(filter(contract.is_name, map(replies.any_text, raw))))
 
     def offer(
         self, hall: str, season: str, game: str, order: str, expected: int
@@ -255,8 +259,14 @@ class RedisLedger:
         return replies.suspected(raw)
 
     def revoke(
-        self, hall: str, token: contract.Token, chain: str, end: contract.AttemptEnded
-    ) -> api.Recorded | api.Alive:
+        self,
+        hall: str,
+        token: contract.Token,
+        chain: str,
+        end: contract.AttemptEnded,
+        *,
+        suspended: bool = False,
+    ) -> api.Recorded | api.Freed | api.Alive:
         """Free the slot of a lease that is overdue and still marked with ``chain``."""
         requests.check_chain(chain)
         season = self._season_of(hall, str(token))
@@ -265,7 +275,8 @@ class RedisLedger:
         names = [self._keys.slot(hall), self._keys.ended(hall), self._keys.journal(season)]
         names += [self._keys.offers(hall), self._keys.orders(hall), self._keys.checked]
         arguments = [season, end.attempt, str(token), chain, end.encode(), api.FARM]
-        return replies.revoked(self.server.run("revoke", names, *arguments, contract.SCHEMA))
+        raw = self.server.run("revoke", names, *arguments, contract.SCHEMA, int(suspended))
+        return replies.revoked(raw)
 
     def _season_of(self, hall: str, token: str) -> str | None:
         # Which journal the script will need; the script itself checks it once more.
@@ -441,7 +452,7 @@ class RedisLedger:
         """Return the present epoch."""
         with self.server.asked():
             raw: Any = self.server.client.get(self._keys.epoch)
-        return int(raw or 1)
+        return replies.epoch(raw)
 
     def raise_epoch(self, epoch: int) -> int:
         """Raise the epoch, free every hall; return the epoch that stands now."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol, TypeAlias
 
 import pydantic
 
@@ -17,20 +17,23 @@ from orchestrator import contract
 BEAT_SECONDS: Final = 10.0  # s: alarms wait for several of them
 SKEW_SECONDS: Final = 1.0  # s: a host's clock so far from Redis' is shown
 SURE_SECONDS: Final = 0.5  # s: a question that takes longer tells no skew
+# What no host measures is no heartbeat: who shows one divides it, and writes it as JSON.
+_Count: TypeAlias = Annotated[int, pydantic.Field(gt=-(1 << 63), lt=1 << 63)]
+_Measure: TypeAlias = Annotated[float, pydantic.Field(ge=-1e18, le=1e18, allow_inf_nan=False)]
 
 
 class Gpu(contract.Message):
     """One GPU as its driver sees it; ``None`` is what the driver does not tell."""
 
-    index: int
+    index: _Count
     uuid: str
     name: str = ""
-    utilization_ratio: float | None = None
-    memory_used_bytes: int | None = None
-    memory_total_bytes: int | None = None
-    temperature_celsius: float | None = None
-    power_watts: float | None = None
-    sm_clock_hertz: float | None = None
+    utilization_ratio: _Measure | None = None
+    memory_used_bytes: _Count | None = None
+    memory_total_bytes: _Count | None = None
+    temperature_celsius: _Measure | None = None
+    power_watts: _Measure | None = None
+    sm_clock_hertz: _Measure | None = None
     throttled: bool | None = None
 
 
@@ -47,7 +50,7 @@ class Vitals(contract.Message):
 
     schema_version: int = contract.SCHEMA
     host: str
-    at_ms: int
+    at_ms: contract.Moment
     version: str = ""
     role: str = "hall"
     hall: str = ""
@@ -56,24 +59,24 @@ class Vitals(contract.Message):
     governor: str = ""
     boot: str = ""
     cores: tuple[int, ...] = ()
-    cpus: int = 0
-    cpu_ratio: float | None = None
-    foreign_cpu_ratio: float | None = None
-    memory_total_bytes: int | None = None
-    memory_available_bytes: int | None = None
-    swap_used_bytes: int | None = None
-    disk_free_bytes: int | None = None
-    disk_total_bytes: int | None = None
-    temperature_celsius: float | None = None
-    frequency_hertz: float | None = None
-    throttles: int | None = None
-    clock_offset_seconds: float | None = None
+    cpus: _Count = 0
+    cpu_ratio: _Measure | None = None
+    foreign_cpu_ratio: _Measure | None = None
+    memory_total_bytes: _Count | None = None
+    memory_available_bytes: _Count | None = None
+    swap_used_bytes: _Count | None = None
+    disk_free_bytes: _Count | None = None
+    disk_total_bytes: _Count | None = None
+    temperature_celsius: _Measure | None = None
+    frequency_hertz: _Measure | None = None
+    throttles: _Count | None = None
+    clock_offset_seconds: _Measure | None = None
     clock_synchronized: bool | None = None
-    clock_skew_seconds: float | None = None
+    clock_skew_seconds: _Measure | None = None
     quiet: bool | None = None
-    bench_ratio: float | None = None
-    spooled: int | None = None
-    refused: int | None = None
+    bench_ratio: _Measure | None = None
+    spooled: _Count | None = None
+    refused: _Count | None = None
     gpus: tuple[Gpu, ...] = ()
     problem: str = ""
 

@@ -102,8 +102,7 @@ class FarmCollector(registry.Collector):
         sheet.set("farm_ledger_epoch", epoch)
         launched = self._ledger.seasons()
         self._resting = self._ledger.resting()
-        ends = (self._resting.get(name) or self._ledger.last(name) for name in launched)
-        entries_there = sum(ends) + self._ledger.last(api.FARM)
+        entries_there = sum(map(self._length, (*launched, api.FARM)))
         sheet.set("farm_ledger_entries", entries_there, epoch=str(epoch))
         with self._apart("certificate"):
             self._certificate.write(sheet)
@@ -144,8 +143,10 @@ class FarmCollector(registry.Collector):
                 playing = self._seasons.get(slot.season) if slot else None
                 hall.write(sheet, self._ledger, playing.state if playing else None, slot, now_ms)
                 halls.write_lanes(sheet, self._lanes, name, now_ms)
-        seasons.waiting(sheet, watched, {name for name in names if slots.get(name, True)})
-        seasons.followed(sheet, watched)
+        with self._apart("seasons that wait"):
+            seasons.waiting(sheet, watched, {name for name in names if slots.get(name, True)})
+        with self._apart("the season that is shown"):
+            seasons.followed(sheet, watched)
         attempts = {name: slot.attempt for name, slot in slots.items() if slot is not None}
         with self._apart("kibitzers"):
             halls.write_kibitzers(sheet, self._desks, attempts)
@@ -161,15 +162,17 @@ class FarmCollector(registry.Collector):
         """Count what cannot be understood, and let the rest of the scrape go on."""
         try:
             yield
-        except (
-            errors.LedgerForeignError,
-            LookupError,
-            ValueError,
-            TypeError,
-            OverflowError,
-        ) as error:
+        except Exception as error:
+            if errors.is_outage(error):
+                raise
             self._errors += 1
             log.error("scrape.unreadable", what=what, error=repr(error))  # noqa: TRY400 - no bug
+
+    def _length(self, journal: str) -> int:
+        """Return how many entries a journal has, 0 for one that is none."""
+        with self._apart(f"journal {journal}"):
+            return self._resting.get(journal) or self._ledger.last(journal)
+        return 0
 
     def _out_of_service(self, sheet: families.Sheet, serve: services.Serve | None) -> None:
         damaged = {*self._damaged, *(serve.damaged if serve else ())}
@@ -186,29 +189,31 @@ class FarmCollector(registry.Collector):
             return not self._seasons[name].state.over
         try:
             last = self._ledger.read(name, self._ledger.last(name) - 1, 1)
-        except errors.LedgerDamagedError:
+        except (errors.LedgerDamagedError, errors.LedgerForeignError):
             return True  # it is told of as damaged
         return not last or last[0].kind not in entries.ENDS
 
     def _season(self, sheet: families.Sheet, name: str, now_ms: int, epoch: int) -> None:
-        watched = self._seasons.get(name)
-        if watched is not None and self._resting.get(name) == watched.state.seq:
-            seasons.write(sheet, watched, now_ms, watched.state.seq)
-            return
-        position = (epoch, self._ledger.last(name))
+        position = (epoch, self._length(name))
         if self._damaged.get(name) == position:
             return  # until a restore, or until it is longer: then it is read again
+        own = families.Sheet()  # of a season that cannot be told whole nothing is
         try:
-            watched = self._caught_up(name)
-        except errors.LedgerDamagedError as error:
+            watched = self._seasons.get(name)
+            if watched is not None and self._resting.get(name) == watched.state.seq:
+                seasons.write(own, watched, now_ms, watched.state.seq)
+            elif (watched := self._caught_up(name)).state.seq:
+                seasons.write(own, watched, now_ms, self._ledger.mirrored(name))
+        except Exception as error:
+            if errors.is_outage(error):
+                raise
             self._damaged[name] = position
             self._seasons.pop(name, None)
             self._errors += 1
-            log.error("season.damaged", season=name, error=str(error))  # noqa: TRY400 - no bug
+            log.error("season.damaged", season=name, error=repr(error))  # noqa: TRY400 - no bug
             return
         self._damaged.pop(name, None)
-        if watched.state.seq:
-            seasons.write(sheet, watched, now_ms, self._ledger.mirrored(name))
+        sheet.take(own)
 
     def _caught_up(self, name: str) -> seasons.Watched:
         watched = self._seasons.get(name)

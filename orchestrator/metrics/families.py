@@ -309,6 +309,11 @@ class Sheet:
         assert isinstance(made, core.HistogramMetricFamily)
         made.add_metric([labels[label] for label in family.labels], buckets, sum_value=total)
 
+    def take(self, other: Sheet) -> None:
+        """Take all samples of another sheet of this scrape."""
+        for name, metric in other._made.items():
+            self._family(name)[0].samples += metric.samples
+
     def families(self) -> Iterator[core.Metric]:
         """Yield what was set, in the table's order."""
         return (self._made[name] for name in FAMILIES if name in self._made)

@@ -29,7 +29,7 @@ class Watched:
     def __init__(self, season: str) -> None:
         """Start before the launch."""
         self.id = season
-        self.state = season_state.SeasonState()
+        self.state = season_state.SeasonState(season)
         self.ended_ms: int | None = None
         self.freed_ms = 0  # when a game of it left its hall last
         self.counts: collections.Counter[str] = collections.Counter()

@@ -6,9 +6,11 @@ that hangs delays no game. Redis away, a channel away: it goes on and tries agai
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pathlib
 import threading
+from collections.abc import Iterator
 from typing import Final
 
 import structlog
@@ -34,7 +36,7 @@ class Runner:
         """Begin where the outbox ended; one without a past begins with what comes."""
         self._ledger, self._settings, self._box = ledger, notify_settings, box
         self._states: dict[str, season_state.SeasonState] = {}
-        self._damaged: set[str] = set()
+        self._damaged: dict[str, tuple[int, int]] = {}  # journal to the epoch and entries of then
         self._rested: dict[str, int] = {}  # seasons that are over, archived, and read to the end
         self._first = box.fresh
 
@@ -43,8 +45,8 @@ class Runner:
         while not stop.is_set():
             try:
                 self.once()
-                resting = self._rested.keys()
-                read = {name: seq for name, seq in self._box.read.items() if name not in resting}
+                others = self._rested.keys() | self._damaged
+                read = {name: seq for name, seq in self._box.read.items() if name not in others}
                 self._ledger.wait(read, WAIT_MS)
             except errors.LedgerAwayError as error:
                 log.warning("redis.away", error=str(error))
@@ -64,14 +66,38 @@ class Runner:
         for name in self._rested:
             self._states.pop(name, None)
         for season in self._ledger.seasons():
-            if season in self._rested:
-                continue
-            try:
-                self._season(season)
-            except errors.LedgerDamagedError as error:
-                self._damaged.add(season)
-                self._box.read[season] = self._ledger.last(season)
-                log.error("season.damaged", season=season, error=str(error))  # noqa: TRY400 - no bug
+            if season not in self._rested:
+                with self._guarded(season):
+                    self._season(season)
+        with self._guarded(api.FARM):
+            self._acknowledgements()
+        self._first = False
+
+    @contextlib.contextmanager
+    def _guarded(self, journal: str) -> Iterator[None]:
+        """Let a journal that cannot be read keep no other from being told of.
+
+        It is read again when it has grown, or when a restore has raised the epoch.
+        """
+        try:
+            yield
+        except Exception as error:
+            if errors.is_outage(error):
+                raise
+            self._states.pop(journal, None)
+            if journal not in self._damaged:
+                unforeseen = None if isinstance(error, errors.FarmError) else error
+                about = {"journal": journal, "error": str(error)}
+                log.error("journal.damaged", **about, exc_info=unforeseen)  # noqa: TRY400 - as above
+            self._damaged[journal] = self._position(journal)
+
+    def _position(self, journal: str) -> tuple[int, int]:
+        try:
+            return self._ledger.present_epoch(), self._ledger.last(journal)
+        except errors.LedgerForeignError:
+            return 0, 0
+
+    def _acknowledgements(self) -> None:
         seen = self._box.read.get(api.FARM, 0)
         while entries := self._ledger.read(api.FARM, seen):
             for entry in entries:
@@ -80,7 +106,7 @@ class Runner:
                 elif not self._first:  # an outbox without a past begins with what comes
                     self._box.add(notices.of_farm(entry))
             seen = self._box.read[api.FARM] = entries[-1].seq
-        self._first = False
+        self._damaged.pop(api.FARM, None)
 
     def _knows(self, season: str, last: int) -> bool:
         """Say whether a season was read to its end; an outbox without a past begins there."""
@@ -88,9 +114,11 @@ class Runner:
 
     def _season(self, season: str) -> None:
         if season in self._damaged:
-            self._box.read[season] = self._ledger.last(season)
-            return
-        state = self._states.setdefault(season, season_state.SeasonState())
+            position = self._position(season)
+            self._box.read[season] = max(self._box.read.get(season, 0), position[1])
+            if self._damaged[season] == position:
+                return
+        state = self._states.setdefault(season, season_state.SeasonState(season))
         last_notified_seq = self._box.read.get(
             season, self._ledger.last(season) if self._first else 0
         )
@@ -101,12 +129,14 @@ class Runner:
                 if state.abandoned:
                     self._box.close_season(season)
         self._box.read[season] = state.seq
+        self._damaged.pop(season, None)
 
     def _look(self, now_ms: int) -> None:
         ahead_ms = round(self._settings.deadline_hours * 3_600_000)
-        for state in self._states.values():
-            if state.seq and not state.over:
-                self._box.add(notices.of_deadlines(state, now_ms, ahead_ms))
+        for season, state in list(self._states.items()):
+            with self._guarded(season):
+                if state.seq and not state.over:
+                    self._box.add(notices.of_deadlines(state, now_ms, ahead_ms))
         hosts = vitals.read(self._ledger)
         silent_ms = round(self._settings.host_silent_seconds * 1000)
         silent = list(notices.of_hosts(hosts, now_ms, silent_ms))

@@ -1,8 +1,9 @@
 """The mirror of the farm's own journal (launches, drains, restores), kept by ``serve``.
 
 No season depends on it, so a mirror that is damaged, or ahead of Redis, is reported once
-and left as it is; the seasons go on or are refused by their own journals. One whose disk
-refuses it is tried again with each look, one that Redis parts from when Redis is restarted.
+and left as it is, and so is a journal that cannot be mirrored, for whatever reason; the seasons
+go on or are refused by their own journals. One whose disk refuses it is tried again with each
+look, one that Redis parts from when Redis is restarted.
 """
 
 from __future__ import annotations
@@ -49,27 +50,25 @@ class FarmMirror:
         """
         if run_id != self._run_id:
             self._run_id, self._broken = run_id, ""
+        last = 0
         try:
             last = self._ledger.last(api.FARM)
-        except errors.LedgerForeignError as error:
-            self._broken = str(error)
-            return 0
-        if (last or self._path.exists()) and not self._broken:
-            try:
+            if (last or self._path.exists()) and not self._broken:
                 self._extend(last)
                 self._refused = ""
-            except (errors.DiskError, OSError) as error:
-                self.close()
-                if self._refused != str(error):
-                    log.error("farm_journal.stands", error=str(error))  # noqa: TRY400 - no bug
-                self._refused = str(error)
-            except (
-                *(errors.LedgerDamagedError, errors.LedgerForeignError),
-                *(errors.RefusedError, errors.HostError),
-            ) as error:
-                self._broken = str(error)
-                self.close()
-                log.error("farm_journal.damaged", error=str(error))  # noqa: TRY400 - no bug: said
+        except (errors.DiskError, OSError) as error:
+            self.close()
+            if self._refused != str(error):
+                log.error("farm_journal.stands", error=str(error))  # noqa: TRY400 - no bug
+            self._refused = str(error)
+        except Exception as error:
+            if errors.is_outage(error):
+                raise
+            self.close()
+            if not self._broken:
+                unforeseen = None if isinstance(error, errors.FarmError) else error
+                log.error("farm_journal.damaged", error=str(error), exc_info=unforeseen)  # noqa: TRY400 - no bug where it is foreseen
+            self._broken = str(error) or repr(error)
         return last
 
     def _extend(self, last: int) -> None:

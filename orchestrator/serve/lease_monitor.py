@@ -36,8 +36,13 @@ class LeaseMonitor:
         self._chain = ""  # the mark of an overdue lease, '' before
         self._since = self._last = 0.0
 
-    def look(self, ledger: api.Ledger, slot: api.Slot | None, now: float) -> bool:
-        """Look at the slot at monotonic second ``now``; say whether it was revoked."""
+    def look(
+        self, ledger: api.Ledger, slot: api.Slot | None, now: float, *, suspended: bool = False
+    ) -> bool:
+        """Look at the slot at monotonic second ``now``; say whether it was revoked.
+
+        ``suspended`` is its season, if ``serve`` plays nothing of that.
+        """
         if slot is None:
             self.reset()
             return False
@@ -47,7 +52,9 @@ class LeaseMonitor:
         self._last = now
         if not slot.overdue:
             return False
-        return self._suspected(ledger, slot) and self._revoked(ledger, slot, now)
+        if not self._suspected(ledger, slot):
+            return False
+        return self._revoked(ledger, slot, now, suspended=suspended)
 
     def _suspected(self, ledger: api.Ledger, slot: api.Slot) -> bool:
         """Mark an overdue lease; False when it has been renewed meanwhile."""
@@ -59,12 +66,12 @@ class LeaseMonitor:
             return False
         return True
 
-    def _revoked(self, ledger: api.Ledger, slot: api.Slot, now: float) -> bool:
+    def _revoked(self, ledger: api.Ledger, slot: api.Slot, now: float, *, suspended: bool) -> bool:
         if now - self._since < slot.ttl_ms / 1000:
             return False
         evidence = f"no renewal for {slot.ttl_ms / 1000:g} s"
         end = attempts.ended(slot, ledger, "host lost", evidence)
-        reply = ledger.revoke(self.hall, slot.token, self._chain, end)
+        reply = ledger.revoke(self.hall, slot.token, self._chain, end, suspended=suspended)
         self.reset()
         if isinstance(reply, api.Alive):
             return False

@@ -160,7 +160,7 @@ class Server:
             version=version.build(),
             host=socket.gethostname(),
             unsafe=tuple(self._ledger.check_durability()),
-            damaged=tuple(sorted(self._damaged)),
+            damaged=tuple(sorted(self._damaged.keys() | self._without_hall().keys())),
             stopped=tuple(sorted(self._standing)),
         )
         self._ledger.set_service(services.SERVE, report.encode())
@@ -176,16 +176,26 @@ class Server:
         """Suspend seasons that the archive has and Redis has not: it was emptied, or is new."""
         for season in set(archive.journals(self._root)).difference(self._ledger.seasons()):
             if season != api.FARM:
-                entries = archive.length(self._root, season)
                 self._drop(season)
-                self._give_up(season, serve_season.lost_entries(season, 0, entries))
+                self._guarded(season, functools.partial(self._miss, season))
+
+    def _miss(self, season: str) -> None:
+        raise serve_season.lost_entries(season, 0, archive.length(self._root, season))
 
     def _publish(self) -> None:
         """Let everybody see what is wrong, also in a Redis that has been emptied."""
-        missing = {runner.season: runner.alarm() for runner in self._living() if runner.missing}
-        reasons = missing | self._damaged | self._standing | self._farm.reasons()
+        reasons = {runner.season: runner.alarm() for runner in self._living() if runner.missing}
+        reasons |= self._without_hall() | self._damaged | self._standing | self._farm.reasons()
         if self._ledger.alarms() != reasons:
             self._ledger.set_alarms(reasons)
+
+    def _without_hall(self) -> dict[str, str]:
+        """Return the seasons that stand still because their hall cannot be tended, with why."""
+        return {
+            runner.season: f"hall {runner.hall} cannot be tended: {self._skipped[runner.hall]}"
+            for runner in self._living()
+            if runner.hall in self._skipped
+        }
 
     def _open_seasons(self) -> None:
         launched = self._ledger.seasons()
@@ -220,7 +230,10 @@ class Server:
 
     def _withdraw(self, season: str) -> None:
         for hall in self._ledger.halls():
-            self._ledger.withdraw(hall, season)
+            try:
+                self._ledger.withdraw(hall, season)
+            except errors.LedgerForeignError as error:  # this hall's keys; it is offered nothing
+                self._skip(hall, error)
 
     def _look_at_resting(self, launched: Sequence[str]) -> None:
         """Take those that have grown, or are lost, into service again.
@@ -241,13 +254,11 @@ class Server:
         """
         try:
             step()
-        except errors.LedgerForeignError as error:  # this season's keys, not the whole server
-            self._give_up(season, error)
-        except errors.LedgerAwayError:
-            raise
         except (errors.DiskError, OSError) as error:
             self._stand(season, error)
         except errors.FarmError as error:
+            if errors.is_outage(error):
+                raise
             self._give_up(season, error)
         except Exception as error:
             log.exception("season.failed", season=season)
@@ -283,11 +294,9 @@ class Server:
         """Tend one hall; what is wrong with it concerns no other."""
         try:
             self._tend(hall, now_ms)
-        except errors.LedgerForeignError as error:
-            self._skip(hall, error)
-        except errors.LedgerAwayError:
-            raise
         except Exception as error:
+            if errors.is_outage(error):
+                raise
             self._skip(hall, error)
         else:
             self._skipped.pop(hall, None)
@@ -301,8 +310,11 @@ class Server:
         memory = self._memories.setdefault(hall, HallMemory(lease_monitor.LeaseMonitor(hall)))
         slot = self._ledger.slot(hall)
         now = time.monotonic()
-        if memory.monitor.look(self._ledger, slot, now):
+        suspended = slot is not None and slot.season not in self._runners
+        if memory.monitor.look(self._ledger, slot, now, suspended=suspended):
             return  # the journal has grown: the next pass decides
+        for runner in self._living():
+            self._guarded(runner.season, functools.partial(runner.miss_lease, hall, slot))
         if memory.busy and slot is None:
             memory.bell.news()  # the hall has just become free
         memory.busy = slot is not None
@@ -340,7 +352,8 @@ class Server:
 
     def _positions(self) -> dict[str, int]:
         positions = {runner.season: runner.state.seq for runner in self._living()}
-        positions[api.FARM] = self._farm_seen
+        if not self._farm.reasons():  # what cannot be read wakes nobody; each pass looks at it
+            positions[api.FARM] = self._farm_seen
         return positions
 
     def _wait_ms(self) -> int:

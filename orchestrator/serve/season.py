@@ -81,7 +81,7 @@ class SeasonRunner:
 
     def __init__(self, ledger: api.Ledger, root: pathlib.Path, season: str) -> None:
         self.season = season
-        self.state = state.SeasonState()
+        self.state = state.SeasonState(season)
         self.hall = ""
         self.ready: str | None = None
         self.busy = False
@@ -132,6 +132,34 @@ class SeasonRunner:
         self.hall, self.ready = self.state.hall, self.state.ready_game()
         self.deadline_ms = self.state.next_deadline_ms()
         return compared
+
+    def miss_lease(self, hall: str, slot: api.Slot | None) -> None:
+        """Give an attempt up whose lease is gone from its hall: nobody could renew or revoke it.
+
+        ``slot`` was read after the journal. A lease comes and goes with an entry, so one that is
+        gone while the journal still ends as it did was deleted, evicted, or freed while the
+        season was suspended.
+        """
+        running = self.state.running
+        held = slot is not None and running is not None and slot.attempt == running.attempt
+        if running is None or running.hall != hall or held:
+            return
+        end = contract.AttemptEnded(
+            game=running.game,
+            attempt=running.attempt,
+            hall=running.hall,
+            lane=running.lane,
+            host=running.host,
+            cause="lease lost",
+            evidence="its lease is gone from Redis, and no entry says why",
+            ply=max((ply for ply, _ in self._ledger.plies(running.attempt)), default=0),
+        )
+        draft = contract.Draft.of("attempt_ended", end)
+        if isinstance(
+            self._ledger.append(self.season, self.state.seq, [draft], SERVE), api.Appended
+        ):
+            about = {"game": running.game, "attempt": running.attempt}
+            log.error("lease.lost", season=self.season, hall=hall, **about)
 
     def alarm(self) -> str:
         """Say whose records are missing, and what to do."""

@@ -40,24 +40,27 @@ MOST = orders.LAST_GAME  # games of a match
 BATCH = 500  # entries read at once: bounds memory, not work
 FAULTS = worker_review.FAULTS  # the loser's own doing: what a self-check looks for
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of White
+# What is counted is the entry as it stands, so a number must be one: no text that looks like it.
 _Number = Annotated[int, pydantic.Field(ge=1, strict=True)]
+_Whole = Annotated[int, pydantic.Field(gt=-(1 << 63), lt=1 << 63, strict=True)]
+_Nats = Annotated[float, pydantic.Field(le=100.0, allow_inf_nan=False, strict=True)]
 
 
 class _Clock(pydantic.BaseModel):
     """A worker's clocks beside Redis'."""
 
     process: str
-    at_ms: int
-    boot_ms: int
-    day_ms: int
+    at_ms: _Whole
+    boot_ms: _Whole
+    day_ms: _Whole
 
 
 class _Stamps(pydantic.BaseModel):
     """What thinking times say of a worker's clock."""
 
-    plies: int
-    repeated: int
-    overhead_ns: int
+    plies: _Whole
+    repeated: _Whole
+    overhead_ns: _Whole
 
 
 class _Counted(pydantic.BaseModel):
@@ -105,10 +108,19 @@ class _Pardoned(pydantic.BaseModel):
     token: str
 
 
+class _Build(pydantic.BaseModel):
+    """What is read of an entry that tells of a build."""
+
+    worker: str
+    name: str
+    build: str
+    why: str
+
+
 class _Carried(pydantic.BaseModel):
     """What is read of the evidence of earlier matches."""
 
-    nats: Mapping[str, tuple[float, ...]]
+    nats: Mapping[str, tuple[_Nats, ...]]
 
 
 class _Tuned(pydantic.BaseModel):
@@ -116,7 +128,7 @@ class _Tuned(pydantic.BaseModel):
 
     first: _Number
     done: Annotated[int, pydantic.Field(ge=0, strict=True)]
-    values: tuple[Annotated[float, pydantic.Field(allow_inf_nan=False)], ...]
+    values: tuple[Annotated[float, pydantic.Field(allow_inf_nan=False, strict=True)], ...]
 
 
 class _Stop(pydantic.BaseModel):
@@ -142,6 +154,7 @@ _READ: Mapping[str, type[pydantic.BaseModel]] = {
     lanes.TUNED: _Tuned,
     lanes.STOP: _Stop,
     lanes.CHANGE: _Change,
+    lanes.BUILD: _Build,
 }
 
 

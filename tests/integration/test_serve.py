@@ -20,7 +20,7 @@ from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.commands import launch
 from orchestrator.common import errors
-from orchestrator.ledger import memory
+from orchestrator.ledger import api, memory
 from orchestrator.season.amend import operations
 from orchestrator.season.file import load
 from orchestrator.season.fold import corrections, pairing, state
@@ -101,6 +101,51 @@ def test_a_season_is_driven_to_its_end_by_servers_that_forget_everything(
     assert (folder / "league.pgn").read_bytes().count(b"[Event ") == 12
     lines = (folder / "journal.jsonl").read_text().splitlines()
     assert len(lines) == folded.seq == ledger.mirrored("s")
+
+
+def test_an_attempt_whose_lease_is_gone_is_given_up(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """Nobody could renew or revoke it: evicted, deleted, or freed while its season stood still.
+
+    The game is offered again behind its end; what the first attempt's hall still tells counts
+    while no newer one was begun.
+    """
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+    claim = harness.claim("s", "league.1", "first")
+    claimed = ledger.claim(claim)
+    assert isinstance(claimed, api.Claimed)
+    server.once()
+    assert ledger.read("s")[-1].kind == "attempt_started"
+    ledger._hall[harness.HALL].lease = None
+    for _ in range(3):
+        server.once()
+    server.close()
+    ends = [entry for entry in ledger.read("s") if entry.kind == "attempt_ended"]
+    assert [(end.data["attempt"], end.data["cause"]) for end in ends] == [("first", "lease lost")]
+    assert ledger.offered(harness.HALL) == {"s": "league.1"}
+    assert "s" not in ledger.alarms()
+    assert Hall(ledger).play("second") == "league.1"
+
+
+def test_a_hall_that_cannot_be_tended_is_an_alarm_of_its_season(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The season stands still, and `farm status` says so."""
+    server = loop.Server(ledger, tmp_path / "archive", lambda _: None)
+    server.once()
+
+    def foreign(_: str) -> NoReturn:
+        raise errors.LedgerForeignError("another type")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "slot", foreign)
+        server.once()
+        assert harness.HALL in ledger.alarms()["s"]
+    server.once()
+    server.close()
+    assert ledger.alarms() == {}
 
 
 def test_a_rebuilt_archive_is_the_same(ledger: memory.MemoryLedger, tmp_path: pathlib.Path) -> None:

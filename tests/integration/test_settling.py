@@ -57,6 +57,30 @@ def test_a_whole_spool_is_the_result(ledger: memory.MemoryLedger, tmp_path: path
         assert settle(ledger, directory)[-2:] == ["attempt_started", "game_finished"]
 
 
+def test_what_waits_for_one_seasons_comparison_keeps_no_other_waiting(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """Redis came back, and one season's journal is not compared: another one's spool is told."""
+    directory = hall_directory.HallDirectory(tmp_path)
+    waiting = spooled(ledger, directory)
+    other = hall_directory.Spooled.decode(waiting.read_bytes())
+    ledger.append("t", 0, [contract.Draft("season_launched", {})], "test")
+    ledger.complete(harness.HALL, other.token, "s", other.finished, other.record)
+    ledger.offer(harness.HALL, "t", "e.1", made.order().encode(), 1)
+    claim = harness.claim("t", "e.1", "b")
+    claimed = ledger.claim(claim)
+    assert isinstance(claimed, api.Claimed), claimed
+    finished, packed = harness.invented(made.order(), claim, claimed.token)
+    directory.write_spool(
+        hall_directory.Spooled(harness.HALL, claimed.token, "t", finished, packed)
+    )
+    ledger.server_run = "another"
+    assert ledger.set_checked("t", "another")
+    settle(ledger, directory)
+    assert ledger.read("t")[-1].kind == "game_finished"
+    assert waiting.exists()
+
+
 @pytest.mark.parametrize("part", ["head", "record", "end", "all"])
 def test_a_damaged_spool_is_kept_aside(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path, part: str

@@ -6,6 +6,7 @@ import pytest
 import scene
 
 from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api
 
 Twin = scene.Twin
@@ -182,6 +183,33 @@ def test_a_restore_fences_every_older_token(ledger: Twin) -> None:
     ledger.suspect("main", token, "look")
     assert isinstance(ledger.revoke("main", token, "look", scene.ended()), api.Recorded)
     assert scene.again(ledger, "a2") == contract.Token(2, 2)
+
+
+def test_a_suspended_seasons_attempt_goes_from_its_hall(ledger: Twin) -> None:
+    """Where its journal was not compared it stays as it was, and others have the hall."""
+    token = scene.playing(ledger, ttl_ms=scene.SHORT)
+    scene.restart(ledger)
+    scene.lapse()
+    ledger.suspect("main", token, "look")
+    with pytest.raises(errors.LedgerUncheckedError):
+        ledger.revoke("main", token, "look", scene.ended())
+    assert ledger.slot("main") is not None
+    wrong = ledger.revoke("main", token, "another", scene.ended(), suspended=True)
+    assert wrong == api.Alive()
+    freed = ledger.revoke("main", token, "look", scene.ended(), suspended=True)
+    assert freed == api.Freed()
+    assert ledger.slot("main") is None
+    assert ledger.offered("main") == {}
+    assert scene.kinds(ledger) == ["launched", "attempt_started"]
+
+
+def test_a_suspended_season_that_was_compared_is_told_of_its_attempts_end(ledger: Twin) -> None:
+    """Its journal has lost nothing: the end of the attempt is a fact like others."""
+    token = scene.playing(ledger, ttl_ms=scene.SHORT)
+    scene.lapse()
+    ledger.suspect("main", token, "look")
+    reply = ledger.revoke("main", token, "look", scene.ended(), suspended=True)
+    assert reply == api.Recorded(3)
 
 
 def test_a_renewal_extends_the_lease_and_carries_progress(ledger: Twin) -> None:

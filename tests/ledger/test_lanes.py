@@ -12,7 +12,17 @@ import pytest
 import scene
 
 from orchestrator import contract
-from orchestrator.ledger import api, embedded_redis, lane_memory, lane_store, lanes, memory, store
+from orchestrator.ledger import (
+    api,
+    batches,
+    embedded_redis,
+    keys,
+    lane_memory,
+    lane_store,
+    lanes,
+    memory,
+    store,
+)
 from orchestrator.ops import acl
 
 HALL = "main"
@@ -485,6 +495,33 @@ def test_a_restore_fences_lanes(place: Scene) -> None:
     again = place.claim("a", "a-2")
     assert isinstance(again, lanes.Dealt)
     assert (again.game, again.token > dealt.token) == (dealt.game, True)
+
+
+@pytest.mark.parametrize("what", ["facts", "next", "last", "place", "lane", "repeat"])
+def test_one_match_that_cannot_be_read_keeps_no_other_from_being_played(
+    redis_ledger: store.RedisLedger, what: str
+) -> None:
+    """What another hand has written of a match, a lane or a place in the queue is passed over."""
+    place = Scene(redis_ledger, lane_store.RedisLanes(redis_ledger.server))
+    place.open("a")
+    place.lanes.open_match(match("bad"))
+    client, names = redis_ledger.server.client, keys.Keys()
+    if what == "facts":
+        client.hset(names.tests(), "bad", "{")
+    elif what in ("next", "last"):
+        client.hdel(names.tests(what), "bad")
+    elif what == "place":
+        client.zadd(names.tests("queue"), {"": 0, "!": 0, "! 1 2 nobody": 0})
+    elif what == "lane":
+        client.hset(names.lanes(HALL), b"\xff", b"\xff")
+        client.hset(names.leases(HALL), "x", "[]")
+    else:
+        client.zadd(names.tests("repeats"), {b"\xff": 0, "bad \u0663": 0})
+    place.lanes.open_match(match("good", priority=1))
+    assert place.dealt(2) == [("good", 1), ("good", 2)]
+    assert "good" in lane_store.RedisLanes(redis_ledger.server).matches()
+    assert [lane.name for lane in place.lanes.lanes_of(HALL)] == ["a"]
+    assert "good" in {m.id for m in batches.RedisBatches(redis_ledger.server).open_matches()}
 
 
 def test_a_workers_redis_user_may_play_in_lanes(

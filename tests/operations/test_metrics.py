@@ -512,7 +512,7 @@ def test_crashes_left_follow_the_events_rule(
     told = []
     for _ in range(4):
         season.settle()
-        watched, sheet = seasons.Watched("s"), families.Sheet()
+        watched, sheet = seasons.Watched("test"), families.Sheet()
         for entry in season.journal:
             watched.apply(entry)
         seasons.write(sheet, watched, season.now_ms, 0)

@@ -29,6 +29,10 @@ WON = {  # by White, as a lane tells it
 }
 
 
+STAMPS = {"plies": 9, "repeated": 0, "overhead_ns": 0}
+CLOCK = {"process": "p", "at_ms": 1, "boot_ms": 1, "day_ms": 1}
+
+
 def spec(engines: str = "ab", games: int = 10) -> orders.Spec:
     """Describe a match."""
     named = tuple(contract.EngineSpec(id=n, name=n, command=("none",)) for n in engines)
@@ -239,6 +243,13 @@ def test_an_opening_is_told_from_all_others(kept: Kept) -> None:
         (lanes.LOST, {"game": [1]}, "game: "),
         (lanes.LOST, {"game": 3}, "cause: "),
         (lanes.ASIDE, {"games": [1, -4]}, "games.1: "),
+        (lanes.BUILD, {"worker": "w"}, "name: "),
+        (lanes.GAME, {"game": 3, "stamps": STAMPS | {"plies": "9"}}, "stamps.plies: "),
+        (lanes.GAME, {"game": 3, "stamps": STAMPS | {"repeated": 10**4000}}, "stamps.repeated: "),
+        (lanes.GAME, {"game": 3, "clock": CLOCK | {"at_ms": "1"}}, "clock.at_ms: "),
+        (lanes.GAME, {"game": 3, "clock": CLOCK | {"boot_ms": 1.5}}, "clock.boot_ms: "),
+        (lanes.CARRIED, {"nats": {"t": [1e4]}}, "nats.t.0: "),
+        (lanes.CARRIED, {"nats": {"t": ["1"]}}, "nats.t.0: "),
     ],
 )
 def test_an_entry_that_cannot_be_counted_ends_the_match_and_no_more(

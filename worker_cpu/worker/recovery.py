@@ -29,17 +29,26 @@ def settle(
     """Bring this host's past in order: submit its spools, give up its dead attempt.
 
     The caller holds the hall's lock, so no link and no dead man of an earlier attempt
-    is alive. Raises ``LedgerUnreachableError``; may be repeated at any time.
+    is alive. What is of a season whose journal nobody has compared since Redis was started waits:
+    ``serve`` rings when it has. It is compared within a second or has lost entries, and other
+    seasons are played meanwhile. Raises ``LedgerUnreachableError``; may be repeated at any time.
     """
     for path in directory.spooled():
-        _submit(path, directory, ledger)
+        try:
+            _submit(path, directory, ledger)
+        except errors.LedgerUncheckedError:
+            log.warning("spool.waits", path=path.name)
     slot = ledger.slot(configured.hall)
     if slot is None or slot.host != configured.host:
         return
     _give_back_plies(slot, directory, ledger)
     end = attempts.ended(slot, ledger, "worker lost", _last_words(directory, slot.attempt))
-    ledger.give_up(configured.hall, slot.token, slot.season, end)
     about = {"season": slot.season, "game": slot.game, "attempt": slot.attempt}
+    try:
+        ledger.give_up(configured.hall, slot.token, slot.season, end)
+    except errors.LedgerUncheckedError:
+        log.warning("attempt.waits", **about)
+        return
     log.warning("attempt.given_up", **about, ply=end.ply)
 
 

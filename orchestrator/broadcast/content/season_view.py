@@ -100,7 +100,7 @@ class Season:
     def __init__(self, season: str, kept: game_store.Album) -> None:
         """Start before its launch."""
         self.id = season
-        self.state = season_state.SeasonState()
+        self.state = season_state.SeasonState(season)
         self.log = audit_log.Chronicle()
         self.game: inflight.InFlight | None = None
         self.bare: dict[str, int] = {}

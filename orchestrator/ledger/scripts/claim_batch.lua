@@ -36,7 +36,8 @@ local held = redis.call('HGET', KEYS[3], owner) or '0'
 if tonumber(held) >= tonumber(ARGV[7]) then return {'busy', held} end
 
 local turn, chosen, least, nps, check
-for i = 8, #ARGV, 3 do
+
+local function look_at(i)
   local match = ARGV[i]
   local facts = redis.call('HGET', KEYS[6], match)
   local told = facts and cjson.decode(facts)
@@ -53,6 +54,9 @@ for i = 8, #ARGV, 3 do
     redis.call('ZREM', KEYS[12], place_in_queue(told, match, had))
   end
 end
+
+-- A match whose tables are not as its keeper wrote them keeps no other from being played.
+for i = 8, #ARGV, 3 do pcall(look_at, i) end
 if not turn then return {'not-ready'} end
 
 local number, alone = string.match(check, '^(%d+)(!?)$')

@@ -86,23 +86,34 @@ local function fits(told)
 end
 
 local turn, chosen, least
+
+-- Look at the match of a place in the queue: answer where to look next, nothing where it has no
+-- game for anybody.
+local function look_at(place)
+  local match = string.match(place, '(%S+)$')
+  local told = cjson.decode(redis.call('HGET', KEYS[11], match))
+  if not has_game(KEYS[13], KEYS[14], KEYS[16], KEYS[17], match, told, tonumber(ARGV[7])) then
+    return nil
+  end
+  local turns = tonumber(redis.call('HGET', KEYS[15], match)) / told.share
+  if fits(told) and (not turn or told.priority > chosen.priority
+      or (told.priority == chosen.priority
+        and (turns < least or (turns == least and match < turn)))) then
+    turn, chosen, least = match, told, turns
+  end
+  return '(' .. told.kind .. '!'  -- the first match of the next kind
+end
+
 local from = '-'
 while true do
   local place = redis.call('ZRANGEBYLEX', KEYS[12], from, '+', 'LIMIT', 0, 1)[1]
   if not place then break end
-  local match = string.match(place, '(%S+)$')
-  local told = cjson.decode(redis.call('HGET', KEYS[11], match))
-  local ready = has_game(KEYS[13], KEYS[14], KEYS[16], KEYS[17], match, told, tonumber(ARGV[7]))
-  if not ready then
-    redis.call('ZREM', KEYS[12], place)  -- it comes back with its next game, or mirrored result
+  -- One whose tables are not as its keeper wrote them keeps no other from being played.
+  local read, following = pcall(look_at, place)
+  if read and following then
+    from = following
   else
-    local turns = tonumber(redis.call('HGET', KEYS[15], match)) / told.share
-    if fits(told) and (not turn or told.priority > chosen.priority
-        or (told.priority == chosen.priority
-          and (turns < least or (turns == least and match < turn)))) then
-      turn, chosen, least = match, told, turns
-    end
-    from = '(' .. told.kind .. '!'  -- the first match of the next kind
+    redis.call('ZREM', KEYS[12], place)  -- it comes back with its next game, or mirrored result
   end
 end
 if not turn then return {'not-ready'} end

@@ -27,13 +27,15 @@ if before then
 end
 -- A newcomer begins beside the others of its priority: what they had before is no debt.
 local facts, least = cjson.decode(ARGV[2]), nil
-for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do
+local function compare_with(other)
   local told = cjson.decode(redis.call('HGET', KEYS[1], other))
   local turns = tonumber(redis.call('HGET', KEYS[5], other)) / told.share
   if other ~= match and told.priority == facts.priority and (not least or turns < least) then
     least = turns
   end
 end
+-- One whose tables are not as its keeper wrote them keeps no other from being opened.
+for _, other in ipairs(redis.call('HKEYS', KEYS[1])) do pcall(compare_with, other) end
 local known = before and cjson.decode(before)
 -- The counter alone would name two openings alike in a Redis that came back with less than it had.
 facts.run = known and known.run or text(redis.call('INCR', KEYS[8])) .. '.' .. text(now_ms())

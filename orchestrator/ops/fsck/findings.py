@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.ledger import api
 from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive
 
+FOREIGN = "as Redis' `admin`, look at the key and delete it; then `farm restore`"
 RIGHTS = "fix its owner, rights or kind (a file? a folder?), then look again"
 
 
@@ -33,12 +35,14 @@ class Finding:
 
 
 def readable(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings up to a file that cannot be read, and that file: it is not judged."""
+    """Yield findings up to a file or key that cannot be read, and that: it is not judged."""
     try:
         yield from findings
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         yield Finding(str(error.filename or ""), problem, advice=RIGHTS)
+    except errors.LedgerForeignError as error:
+        yield Finding("Redis", str(error), advice=FOREIGN, fatal=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Season:
     @functools.cached_property
     def state(self) -> season_state.SeasonState:
         """Return the fold of the journal."""
-        return season_state.fold(self.entries)
+        return season_state.fold(self.entries, self.name)
 
     @functools.cached_property
     def archive(self) -> archive.SeasonArchive:

@@ -82,7 +82,7 @@ def survey(
         try:
             journal = _journal(ledger, roots, name)
             fold(journal)
-        except errors.LedgerDamagedError as error:
+        except (errors.LedgerDamagedError, errors.LedgerForeignError) as error:
             if refused is None or name == api.FARM:
                 raise
             refused[name] = str(error)

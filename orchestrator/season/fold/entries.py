@@ -55,7 +55,7 @@ class Launched(contract.Message):
     operator's, '' where none was given. ``logos`` are PNGs in Base64, by engine.
     """
 
-    id: str
+    id: contract.ids.Name  # folders, keys and files are named by it
     season: model.Season
     engines: tuple[contract.EngineSpec, ...]
     books: Mapping[str, tuple[contract.Opening, ...]]

@@ -63,8 +63,13 @@ class Lost:
 class SeasonState:
     """Everything the journal says about one season."""
 
-    def __init__(self) -> None:
-        """Start with an empty journal."""
+    def __init__(self, season: str = "") -> None:
+        """Start with an empty journal; ``season`` is whose it must be, '' for any's.
+
+        What follows from a fold is written under the id that the launch names. A journal that
+        stands under another one would be played, shown and judged in that season's place.
+        """
+        self._season = season
         self.seq = 0
         self.at_ms = 0
         self.launched_ms = 0
@@ -259,6 +264,7 @@ class SeasonState:
             self._begun = None
 
     def _launched(self, fact: entries.Launched, at_ms: int) -> None:
+        _require(self._season in ("", fact.id), f"it launches {fact.id}, not {self._season}")
         self.launch, self.launched_ms = fact, at_ms
         self.engines = {engine.id: engine for engine in fact.engines}
         self.events = {spec.id: events.EventState(spec) for spec in fact.season.events}
@@ -598,9 +604,9 @@ def _game(fact: entries.GamesPaired, paired: entries.PairedGame) -> events.Game:
     )
 
 
-def fold(journal: Iterable[contract.Entry]) -> SeasonState:
-    """Return the state after a whole journal; raise ``LedgerDamagedError``."""
-    state = SeasonState()
+def fold(journal: Iterable[contract.Entry], season: str = "") -> SeasonState:
+    """Return the state after a whole journal, ``season``'s; raise ``LedgerDamagedError``."""
+    state = SeasonState(season)
     for entry in journal:
         state.apply(entry)
     return state
