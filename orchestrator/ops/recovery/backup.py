@@ -8,7 +8,8 @@
 A copy has the layout of an archive and is brought up to date by the next run: journals
 and games only grow. Invariants: a copy whose journal parts from Redis' is left as it is, so
 a damaged farm never spoils its backup; a Redis that has lost facts which the copy or the
-archive still has is refused before anything is written. The farm runs on meanwhile.
+archive still has is refused before anything is written; whatever a hall or a season calls
+itself, nothing is written outside the copy. The farm runs on meanwhile.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
     _require_copy(target)
     _refuse_lost_facts(ledger, target, target)
     lengths = {}
-    for name in (*ledger.seasons(), api.FARM):
+    for name in (*filter(contract.is_name, ledger.seasons()), api.FARM):
         entries = journal_copies.from_ledger(ledger, name)
         if entries:
             _keep_journal(target, name, entries)
@@ -156,11 +157,16 @@ def _keep_leftovers(
 
 
 def _late(entries: Sequence[contract.Entry], archived: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield kind and data of what tells of attempts that the archive may not have whole."""
+    """Yield kind and data of what tells of attempts that the archive may not have whole.
+
+    Nobody has folded the journal here, and files are named by what halls wrote into it: an entry
+    that names no game or no attempt is copied with its journal, and nothing else of it.
+    """
     starts = [entry for entry in entries if entry.kind == "attempt_started"][-1:]
     late = [entry for entry in entries[archived:] if entry.kind != "attempt_started"]
     for entry in (*starts, *late):
-        if entry.kind in {"attempt_started", "attempt_ended", "game_finished"}:
+        named = all(contract.is_name(str(entry.data.get(id_))) for id_ in ("game", "attempt"))
+        if entry.kind in {"attempt_started", "attempt_ended", "game_finished"} and named:
             yield entry.kind, dict(entry.data)
 
 
