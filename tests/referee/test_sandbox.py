@@ -223,6 +223,44 @@ def test_a_folder_with_nothing_private_is_granted_whole(tmp_path: pathlib.Path) 
     assert mounts.grants(spec, other, "") == [str(program)]
 
 
+@pytest.mark.parametrize("link", ["data", "folder", "around"])
+def test_the_farms_data_is_hidden_by_whatever_way_it_is_reached(
+    tmp_path: pathlib.Path, link: str
+) -> None:
+    """Data below an engine's folder, where either is named by a link, or by one above both."""
+    home = tmp_path / "home"
+    data = home / "engines" / "mine" / "stored"
+    for name in ("archive/s/games/g", "redis/appendonlydir", "halls/main/attempts", "logs"):
+        (data / name).mkdir(parents=True)
+    attempt = data / "halls" / "main" / "attempts" / "a.plies.jsonl"
+    aof = data / "redis" / "appendonlydir" / "appendonly.aof.1.incr.aof"
+    for path in (attempt, aof, data / "notify.toml"):
+        path.write_text("x")
+    program = home / "engines" / "mine" / "engine"
+    program.touch(0o755)
+    (program.parent / "net.nnue").touch()
+    named, folder = data, program.parent
+    if link == "data":
+        named = tmp_path / "farm-data"
+        named.symlink_to(data)
+    elif link == "folder":
+        folder = tmp_path / "engine"
+        folder.symlink_to(program.parent)
+    else:
+        (tmp_path / "other").symlink_to(home)
+        folder = tmp_path / "other" / "engines" / "mine"
+    spec = contract.EngineSpec(id="a", name="a", command=("./engine",), directory=str(folder))
+    other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
+    hidden = (*mounts.farm_places({}, named, ""), str(named))
+    granted = [os.path.realpath(path) for path in mounts.grants(spec, other, "", hidden)]
+    assert str(program) in granted
+    assert str(program.parent / "net.nnue") in granted
+    seen = [
+        path for path in granted if mounts.within(str(data), path) or mounts.within(path, str(data))
+    ]
+    assert not seen
+
+
 def test_a_book_that_the_entry_names_is_the_engines_own(tmp_path: pathlib.Path) -> None:
     """What an option or argument names is granted, whatever it looks like; its neighbour is not."""
     for name in ("engine", "own.pgn", "other.pgn"):

@@ -9,6 +9,7 @@ bound is read-only.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -95,6 +96,45 @@ def within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def leads_into(path: str, folder: str) -> bool:
+    """Say whether a path is a place or lies in it, by whatever links either of them is named."""
+    return within(path, folder) or within(os.path.realpath(path), os.path.realpath(folder))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Hidden:
+    """What no engine may see: by its path, and by what a link or a bind mount shows of it.
+
+    A directory is known by its number, however it is reached. A file is not: two engines may
+    have one network, of which each has a hard link.
+    """
+
+    paths: frozenset[str]
+    directories: frozenset[tuple[int, int]]
+
+    @classmethod
+    def of(cls, farm: Iterable[str], foreign: Iterable[str]) -> _Hidden:
+        """Hide the ``farm``'s places, and ``foreign`` ones of the opponent by their path alone."""
+        places = list(farm)
+        numbers = set()
+        for place in places:
+            with contextlib.suppress(OSError):
+                seen = pathlib.Path(place).stat()
+                if stat.S_ISDIR(seen.st_mode):
+                    numbers.add((seen.st_dev, seen.st_ino))
+        paths = {*places, *map(os.path.realpath, places), *foreign}
+        return cls(frozenset(paths), frozenset(numbers))
+
+    def has(self, path: str) -> bool:
+        """Say whether a path in a granted folder must not be seen."""
+        if path in self.paths:
+            return True
+        with contextlib.suppress(OSError):
+            seen = os.lstat(path)
+            return stat.S_ISDIR(seen.st_mode) and (seen.st_dev, seen.st_ino) in self.directories
+        return False
+
+
 @dataclasses.dataclass(frozen=True)
 class _Places:
     """What belongs to an engine by its entry: folders and files that are named, its program.
@@ -125,7 +165,7 @@ def grants(
     """
     own = _places(spec, other, search)
     foreign = _places(other, spec, search).all - own.all
-    covered = frozenset((*hidden, *foreign))
+    covered = _Hidden.of(hidden, foreign)
     paths = [path for folder in own.folders for path in _Folder(own.all, covered).open(folder)]
     paths += own.files
     for home in own.homes:
@@ -165,7 +205,7 @@ def _places(spec: contract.EngineSpec, other: contract.EngineSpec, search: str) 
     return _Places(tuple(folders), tuple(files), tuple(homes))
 
 
-def _own_of(home: str, named: frozenset[str], hidden: frozenset[str]) -> list[str]:
+def _own_of(home: str, named: frozenset[str], hidden: _Hidden) -> list[str]:
     """Return what of a program's folder is its own: all of it, if nothing else is in it.
 
     Where something of the farm's lies there too, the folder is a person's and not the
@@ -181,14 +221,14 @@ def _own_of(home: str, named: frozenset[str], hidden: frozenset[str]) -> list[st
         str(path)
         for path in sorted(pathlib.Path(home).iterdir())
         if COMPANION.fullmatch(path.name) and path.is_file() and not path.is_symlink()
-        if str(path) not in hidden
+        if not hidden.has(str(path))
     ]
 
 
 class _Folder:
     """A look through a folder that an engine is granted, for what is not the engine's."""
 
-    def __init__(self, named: frozenset[str], hidden: frozenset[str]) -> None:
+    def __init__(self, named: frozenset[str], hidden: _Hidden) -> None:
         """Take ``named`` paths for the engine's own, whatever they look like."""
         self._named, self._hidden = named, hidden
         self._left = ENTRIES
@@ -226,7 +266,7 @@ class _Folder:
 
     def _entry(self, entry: os.DirEntry[str], top: str, depth: int) -> tuple[list[str], bool]:
         path = entry.path
-        if path in self._hidden or (path not in self._named and private(entry)):
+        if self._hidden.has(path) or (path not in self._named and private(entry)):
             return [], False
         if entry.is_symlink():
             # A bind shows what the link leads to, so only what may be seen anyway.
@@ -243,7 +283,7 @@ class _Folder:
         parts = [target, *(str(parent) for parent in pathlib.PurePath(target).parents)]
         below = [part for part in parts if within(part, top) and part != top]
         return any(
-            part in self._hidden or _private_name(pathlib.PurePath(part).name) for part in below
+            self._hidden.has(part) or _private_name(pathlib.PurePath(part).name) for part in below
         ) or (target.lower().endswith(".toml") and _of_season(target))
 
 

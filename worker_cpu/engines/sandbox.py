@@ -210,7 +210,7 @@ def confined(
     own = [
         path
         for path in granted
-        if not any(mounts.within(path, secret) for secret in confinement.hidden)
+        if not any(mounts.leads_into(path, secret) for secret in confinement.hidden)
     ]
     if os.geteuid() == 0:
         _check_readable(own)
