@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-import time
 from typing import Any
 
 import click
@@ -77,9 +76,9 @@ def create(
     """
     if not remote.NAME.fullmatch(name):
         raise errors.UsageError(f"NAME: found {name!r}; allowed: letters, digits, . _ -")
-    now_ms = time.time_ns() // 1_000_000
-    until_ms = times.read(until, now_ms)
     with common.open_ledger() as ledger:
+        now_ms = ledger.now_ms()
+        until_ms = times.read(until, now_ms)
         who = common.author(ledger, by)
         made, token = worker_tokens.make(name, matches, now_ms, until_ms, who, batches)
         made = dataclasses.replace(made, author=author)
@@ -107,8 +106,8 @@ def list_(*, as_json: bool) -> None:
     """
     with common.open_ledger() as ledger:
         tokens = worker_tokens.RedisTokens(ledger.server)
-        rows, uses = tokens.all(), tokens.uses()
-    now_ms, unused = time.time_ns() // 1_000_000, worker_tokens.Use(0, 0, 0, {})
+        rows, uses, now_ms = tokens.all(), tokens.uses(), ledger.now_ms()
+    unused = worker_tokens.Use(0, 0, 0, {})
     used = [uses.get(token.id, unused) for token in rows]
     if as_json:
         listed = [
@@ -146,7 +145,7 @@ def revoke(token: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
             who = common.author(ledger, by)
             revoked = {"token": found_token.id, "owner": found_token.name}
             _journal(ledger, "worker_token_revoked", revoked, who, reason)
-            tokens.revoke(found_token.id, time.time_ns() // 1_000_000)
+            tokens.revoke(found_token.id, ledger.now_ms())
     would = "would be" if dry_run else "is"
     sentence = f"the token {found_token.id} of {found_token.name} {would} revoked"
     common.report(

@@ -132,8 +132,8 @@ class RedisTokens:
 
     def all(self) -> list[WorkerToken]:
         """Return all tokens, the oldest first, those included that have ended."""
-        payloads = self.server.table(self._keys.workers).values()
-        return sorted(map(_read, payloads), key=lambda token: (token.created_ms, token.id))
+        tokens = replies.each(self.server.table(self._keys.workers), lambda _, raw: _token(raw))
+        return sorted(tokens, key=lambda token: (token.created_ms, token.id))
 
     def find(self, identity: str) -> WorkerToken | None:
         """Return a token by its id."""
@@ -145,16 +145,24 @@ class RedisTokens:
             raw: Any = self.server.client.hget(self._keys.workers, identity)
         return None if raw is None else replies.text(raw)
 
-    def check(self, presented: str) -> WorkerToken | None:
-        """Return the token that somebody has shown, ``None`` for one that nobody was given."""
+    def check(self, presented: str) -> tuple[WorkerToken | None, str]:
+        """Return the token that somebody has shown, and why it is refused now, '' if it is not.
+
+        The token is ``None`` for one that nobody was given. It ends by Redis' clock, by which it
+        was made: the gateway's host may have another one than the operator's.
+        """
         prefix, _, rest = presented.partition("_")
         identity, _, secret = rest.partition("_")
         if prefix != PREFIX or not identity or not secret:
-            return None
-        token = self.find(identity)
+            return None, ""
+        with self.server.asked(), self.server.client.pipeline(transaction=False) as pipe:
+            pipe.hget(self._keys.workers, identity)
+            pipe.time()
+            raw, (seconds, micros) = pipe.execute()
+        token = None if raw is None else _read(replies.text(raw))
         if token is None or not hmac.compare_digest(token.sha256, _hash(secret)):
-            return None
-        return token
+            return None, ""
+        return token, token.invalid(seconds * 1000 + micros // 1000)
 
     def see(self, identity: str, report: dict[str, object]) -> None:
         """Note the last report of a token's worker."""
@@ -194,5 +202,8 @@ class RedisTokens:
 
 
 def _read(text: str) -> WorkerToken:
-    raw = contract.loads(text)
+    return _token(contract.loads(text))
+
+
+def _token(raw: dict[str, Any]) -> WorkerToken:
     return WorkerToken(**{**raw, "matches": tuple(raw["matches"])})

@@ -529,6 +529,16 @@ def test_a_worker_may_look_at_its_token(scene: Scene) -> None:
     assert set(answer) == {"id", "name", "matches", "until_ms"}
 
 
+def test_a_token_ends_by_redis_clock(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gateway's host is a year ahead: a token of an hour is valid all the same."""
+    secret = scene.token("ben", "--until", "+1h")
+    ahead_ns = 365 * 86_400 * 10**9
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() + ahead_ns)
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert scene.client.get("/work/v1/token", headers=headers).status_code == 200
+
+
 def test_the_gateway_says_so_while_redis_is_away(tmp_path: Any, house: House) -> None:
     """503 with a time to wait: the worker keeps its results and comes again."""
     away = store.connect(f"unix://{tmp_path}/none.sock")
