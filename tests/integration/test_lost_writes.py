@@ -134,7 +134,7 @@ def test_an_emptied_redis_is_an_alarm(tmp_path: pathlib.Path, how: str) -> None:
                 path = farm.root / "o.toml"
                 other = harness.league(path, engines, final_games=2, adjudication=SHORT)
                 farm.launch(other, "other")
-                with pytest.raises(errors.RefusedError, match="no new one"):
+                with pytest.raises(errors.RefusedError, match="exists already"):
                     refused(farm, other)
             farm.serve.start()
         farm.wait(lambda: "farm restore" in farm.ledger.alarms().get(SEASON, ""), 60, "the alarm")
