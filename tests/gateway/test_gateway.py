@@ -446,9 +446,9 @@ class Patient:
 class Names:
     """Tokens that are names."""
 
-    def check(self, name: str) -> worker_tokens.WorkerToken:
+    def check(self, name: str) -> tuple[worker_tokens.WorkerToken, str]:
         """Take everybody."""
-        return worker_tokens.WorkerToken(name, name, "", ("*",), 0, 1 << 62, "test")
+        return worker_tokens.WorkerToken(name, name, "", ("*",), 0, 1 << 62, "test"), ""
 
 
 def test_a_token_has_its_share_of_the_threads_alone() -> None:

@@ -32,7 +32,7 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
 
     No engine stands in the command: pasted unread it decides nothing.
     """
-    assert "nothing waits" in farm("decisions")
+    assert "no decision is waiting" in farm("decisions")
     play(ledger, 12)
     shown = farm("decisions")
     assert "choose 2 of e1, e2, e3, e4, best first" in shown
@@ -47,7 +47,7 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     farm("decide", "league:place-1", "--choose", "e3,e1", "--dry-run", *why)
     assert "waits" not in farm("decisions")
     farm("decide", "league:place-1", "--choose", "e3,e1", *why)
-    assert "nothing waits" in farm("decisions")
+    assert "no decision is waiting" in farm("decisions")
     last = ledger.read("test")[-1]
     assert (last.kind, last.data["reason"]) == ("decided", "lots were drawn")
     assert last.by.startswith("ann@")
@@ -60,7 +60,7 @@ def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> N
     screen = harness.up_screen_of(ledger, told)
     screen.look()
     assert not told.getvalue()
-    assert "nobody" in farm("log")
+    assert "no operator has changed" in farm("log")
     play(ledger, 12)
     screen.look()
     assert "league:place-1: the organizers are asked (`farm season decisions`)\n" in told.getvalue()
