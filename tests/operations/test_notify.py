@@ -307,7 +307,7 @@ FACTS: dict[str, Any] = {
     for name in (
         *("season", "season_name", "event", "engine", "game", "details", "crashes", "limit"),
         *("decision", "question", "reason", "best", "champion", "what", "minutes", "host", "who"),
-        *("then", "service"),
+        *("then", "service", "match", "why", "engines", "score"),
     )
 }
 
