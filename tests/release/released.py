@@ -6,7 +6,7 @@ import pathlib
 import shutil
 
 ROOT = pathlib.Path(__file__).parents[2]
-LEFT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info")
+LEFT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "node_modules")
 HIDDEN = {".dockerignore"}  # hidden, and released
 
 
