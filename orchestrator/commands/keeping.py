@@ -40,16 +40,16 @@ def keep(spec: orders.Spec, terms: sprt_match.Terms, *, as_json: bool) -> sprt_m
     with common.open_ledger() as ledger:
         directory = common.data_directory() / "tests" / spec.id
         ledger_lanes = lane_store.RedisLanes(ledger.server)
+        author = common.author(ledger, sprt_match.KEEPER)
         verdicts = worker_verdicts.Verdicts(
             ledger,
             worker_tokens.RedisTokens(ledger.server),
             batches.RedisBatches(ledger.server),
             spec.id,
-            common.author(ledger, sprt_match.KEEPER),
+            author,
         )
         judges = verdicts if spec.remote else None
         keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms, judges)
-        author = common.author(ledger, sprt_match.KEEPER)
         try:
             with _ended_like_ctrl_c(), source_builds.held(spec):
                 standing, stopped = _run(ledger, keeper, spec, terms, quiet=as_json)

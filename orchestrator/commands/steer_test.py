@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from typing import Any
 
@@ -118,7 +119,7 @@ def copy(match: str, name: str, *, as_json: bool, **options: Any) -> None:
     except pydantic.ValidationError as error:
         raise errors.UsageError(f"{match}: {error.errors(include_url=False)[0]['msg']}") from None
     given = {key: options[key] for key in ("priority", "share") if options[key] is not None}
-    keeping.keep(copied, sprt_match.replaced(terms, **given), as_json=as_json)
+    keeping.keep(copied, dataclasses.replace(terms, **given), as_json=as_json)
 
 
 def _folder(match: str) -> pathlib.Path:

@@ -732,11 +732,6 @@ def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:
     return points if spec.white_is_tested(data["game"]) else 1 - points
 
 
-def replaced(terms: Terms, **given: int) -> Terms:
-    """Return terms with another priority or share."""
-    return dataclasses.replace(terms, **given)  # type: ignore[arg-type] # of the fields named
-
-
 def set_aside(
     ledger_lanes: lanes.Lanes, match: str, folded: tally.Tally, host: str, by: str, reason: str
 ) -> list[int]:
