@@ -113,14 +113,19 @@ def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
         try:
             folded = None if _over(ledger, name) else fold(ledger, name)
         except errors.FarmError as error:
-            if errors.is_outage(error):
-                raise
-            text = f"farm: season {name} was skipped: {error}"
-            click.secho(output.plain(text), err=True, fg="red")
+            skip(name, error)
         else:
             if folded is not None and not folded.over:
                 going.append(folded)
     return going or [fold(ledger, seasons[-1])]
+
+
+def skip(season: str, error: errors.FarmError) -> None:
+    """Say that a season cannot be read and is left out; raise an error of Redis as a whole."""
+    if errors.is_outage(error):
+        raise error
+    text = f"farm: season {season} was skipped: {error}"
+    click.secho(output.plain(text), err=True, fg="red")
 
 
 def _over(ledger: api.Ledger, season: str) -> bool:

@@ -99,25 +99,46 @@ class _Seasons:
     def __init__(self, ledger: api.Ledger, scope: str) -> None:
         self._ledger, self._scope = ledger, scope
         self._states: dict[str, season_state.SeasonState] = {}
+        self._damaged: set[str] = set()  # what was said of them is not said at each look
 
     def look(self) -> list[season_state.SeasonState]:
-        """Read what was journaled since the last look."""
+        """Read what was journaled since the last look; a damaged season is left out.
+
+        Raises:
+            LedgerDamagedError: the one season that was asked for is damaged.
+        """
         if self._scope == "last":
             return self._last_two()
-        return [self._folded(name) for name in self._names()]
+        if self._scope != "all":
+            return [self._folded(name) for name in self._names()]
+        return [state for state in map(self._readable, self._names()) if state is not None]
 
     def _folded(self, name: str) -> season_state.SeasonState:
         folded = self._states.setdefault(name, season_state.SeasonState(name))
         for _ in common.follow(self._ledger, name, folded):
             pass
+        if not folded.seq:
+            raise errors.LedgerDamagedError(f"Redis names season {name!r} and has no journal of it")
         return folded
+
+    def _readable(self, name: str) -> season_state.SeasonState | None:
+        if name in self._damaged:
+            return None
+        try:
+            return self._folded(name)
+        except errors.FarmError as error:
+            common.skip(name, error)
+            self._damaged.add(name)
+            return None
 
     def _last_two(self) -> list[season_state.SeasonState]:
         """Return this and the last season, with what was abandoned between or after them."""
         states: list[season_state.SeasonState] = []
         for name in reversed(self._ledger.seasons()):
-            states.insert(0, self._folded(name))
-            if sum(not state.abandoned for state in states) == LAST:
+            if (state := self._readable(name)) is None:
+                continue
+            states.insert(0, state)
+            if sum(not kept.abandoned for kept in states) == LAST:
                 break
         return states
 

@@ -213,6 +213,10 @@ def test_the_commands_show_the_others(
     assert GOOD in harness.farm("season", "log", env=environment)
     harness.farm("host", "list", env=environment)
     harness.farm("fsck", code=3, env=environment)  # a season without its mirror, at least
+    rated = harness.farm("ratings", "--live", "--json", env=environment)
+    assert len(json.loads(rated[rated.index("{") :])["ratings"]) == 2  # the good season's engines
+    report = harness.farm("doctor", "--only", "journal", "--json", code=3, env=environment)
+    assert f'"name": "{GOOD}"' in report
 
 
 def test_the_status_says_what_may_lose_facts(

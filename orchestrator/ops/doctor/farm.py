@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from orchestrator import contract
-from orchestrator.common import version
+from orchestrator.common import errors, version
 from orchestrator.ledger import store, vitals
 
 SILENT_MS: Final = 60_000  # ms: six beats
 SKEW_SECONDS: Final = 0.05
+OUT_OF_SERVICE: Final = "docs/runbooks/FarmSeasonOutOfService.md"
 
 
 def redis(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
@@ -52,16 +53,36 @@ def _remedy(complaint: str, *, unseen: bool) -> str:
 
 
 def journals(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
-    """Look whether ``serve`` keeps up with every season's journal."""
+    """Look whether every journal can be read, and ``serve`` keeps up with it."""
+    alarms = ledger.alarms()
     for season in ledger.seasons():
-        lag = ledger.last(season) - ledger.mirrored(season)
+        complaint, do = alarms.pop(season, ""), OUT_OF_SERVICE
+        try:
+            lag = ledger.last(season) - ledger.mirrored(season)
+        except errors.FarmError as error:
+            if errors.is_outage(error):
+                raise
+            complaint = complaint or str(error)
+        else:
+            if lag and not complaint:
+                complaint = f"{lag} entries are not in the mirror"
+                do = "start `farm serve`; if it runs, look for season.damaged in its log"
         yield contract.Finding(
             area="journal",
             name=season,
-            status="failed" if lag else "ok",
-            found=f"{lag} entries are not in the mirror" if lag else "mirrored to its last entry",
+            status="failed" if complaint else "ok",
+            found=complaint or "mirrored to its last entry",
             why="nothing is acted on before it is on disk (docs/reliability.md)",
-            do="start `farm serve`; if it runs, look for season.damaged in its log",
+            do=do,
+        )
+    for season, reason in alarms.items():  # such as those that Redis had, and has no more
+        yield contract.Finding(
+            area="journal",
+            name=season,
+            status="failed",
+            found=reason,
+            why="nothing of it is played (docs/reliability.md)",
+            do=OUT_OF_SERVICE,
         )
 
 
