@@ -42,7 +42,8 @@ PARTS = (
     Part("gap", "test_gap.py", 6),
     Part("costs", "test_season_costs.py", 3),
     Part("remote", "test_remote.py", 3),
-    Part("spectators", "spectators", 16),
+    Part("spectators", "spectators/test_spectators.py", 12),
+    Part("flood", "spectators/test_flood.py", 40),
     Part("clock", "clock_error", 25),
     Part("scale", "scale", 30),
 )

@@ -33,7 +33,7 @@ addEventListener("fetch", (event) => {
 })
 
 /**
- * A file of a version, which is the same for ever: a tab may be of the version before.
+ * A file of a version, which is the same for good: a tab may be of the version before.
  * @param {Request} request
  */
 async function file(request) {
