@@ -182,6 +182,44 @@ def test_a_worker_that_is_told_to_wait_does_not_end(
     assert worker._done() is done
 
 
+def test_a_worker_whose_machine_is_too_busy_to_play_gives_back_rests_and_goes_on(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Its games are dealt to others at once; only a machine that never plays one ends it."""
+    given_back: list[str] = []
+
+    class Taking:
+        url = "http://127.0.0.1"
+
+        def give_back(self, batch: str, _: str) -> None:
+            given_back.append(batch)
+
+        def results(self, *_: object) -> remote.GamesHeard:
+            return remote.GamesHeard(recorded=(1,))
+
+    worker = _worker(tmp_path, Taking())
+    orders_dealt = tuple(map(told.spec(games=2).order, (1, 2)))
+
+    def fail(turn: int, *, played: bool = False) -> None:
+        batch = spool.Batch(f"b{turn}", Taking.url, "1.1", "m", 600_000, orders_dealt)
+        worker._spool.keep(batch)
+        worker._batches[batch.name], worker._renew_at[batch.name] = batch, 0.0
+        if played:
+            worker._spool.write(batch.name, told.game(orders_dealt[0], number=1))
+        worker._judge(errors.HostError.exit_code)
+        assert (given_back[-1], worker._batches) == (batch.name, {})
+
+    fail(0)
+    fail(1, played=True)
+    assert worker._counted == 1, "a game that was played before counts, and ends the row"
+    for turn in range(command.SETBACKS):
+        fail(2 + turn)
+        assert not worker._done()
+        worker._claim()  # nothing is asked for while it rests
+    with pytest.raises(errors.HostError, match="ended with code 5"):
+        fail(99)
+
+
 def test_ctrl_c_before_the_player_is_ready_is_no_error(
     tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

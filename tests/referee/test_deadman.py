@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -369,3 +370,21 @@ def test_requests_that_are_none_do_not_end_it(bench: Bench, line: bytes) -> None
     assert b"not understood" in bench.socket.recv(4096)
     seat = bench.spawn(SLEEPER)
     assert seat.pid > 0
+
+
+def test_an_engine_is_waited_for_as_long_as_it_may_take_to_start(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where others use the cores up, making its sandbox takes longer than any other answer."""
+    monkeypatch.setattr(supervisor_client, "REPLY_SECONDS", 0.0)
+    seat = local.LocalSeat("white")
+    bench.seats.append(seat)
+    words = (seat, hall.program(SLEEPER), {"FARM_GAME": bench.game, "PATH": os.environ["PATH"]})
+    with harness.frozen([bench.process.pid]), pytest.raises(supervisor_client.DeadManLostError):
+        bench.client.spawn(*words, None)
+    thaw = threading.Timer(0.3, os.kill, (bench.process.pid, signal.SIGCONT))
+    os.kill(bench.process.pid, signal.SIGSTOP)
+    thaw.start()
+    late = local.LocalSeat("black")
+    bench.seats.append(late)
+    assert bench.client.spawn(late, *words[1:], None, start_ms=60_000) == ""

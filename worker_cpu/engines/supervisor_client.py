@@ -22,7 +22,9 @@ from orchestrator.common import errors
 from worker_cpu.engines import local
 
 OUT_OF_MEMORY = "out of memory: the kernel killed it"  # as supervisor.py and agent.py tell it
-REPLY_SECONDS = 10.0  # s beyond the asked wait: the dead man answers within milliseconds
+# s beyond the asked wait: the dead man answers within milliseconds, on a host whose cores others
+# use up within many times that. One that has ended is seen at once, by its socket.
+REPLY_SECONDS = 60.0
 READ_BYTES = 1 << 16  # bytes: one read of the socket
 GONE_SECONDS = 1.0  # s: killed processes end within milliseconds; who reaps them may not
 GONE_LOOK_SECONDS = 0.002  # s: between two looks at them
@@ -78,11 +80,14 @@ class DeadMan:
         environment: Mapping[str, str],
         cpus: Sequence[int] | None,
         confined: Mapping[str, Any] | None = None,
+        start_ms: int = 0,
     ) -> str:
         """Start an engine at a seat; return '' or why it cannot be started.
 
         ``confined`` is what ``sandbox.confined`` made of it; without it the engine has
         no sandbox and no limits. Raises ``SandboxFailedError`` when the host's sandbox fails.
+        The dead man answers when the sandbox is made and the program runs: that may take as
+        long as an engine's start, ``start_ms``.
         """
         ends = seat.open()
         order = {
@@ -95,7 +100,8 @@ class DeadMan:
             **(confined or {}),
         }
         try:
-            reply = self._request(order, fds=(ends.stdin, ends.stdout, ends.stderr))
+            fds = (ends.stdin, ends.stdout, ends.stderr)
+            reply = self._request(order, fds, wait_seconds=start_ms / 1000)
         finally:
             ends.close()
         if "pid" in reply:
@@ -167,9 +173,10 @@ class DeadMan:
     def _wait(self, event: int, deadline: float) -> None:
         poll = select.poll()
         poll.register(self._socket, event)
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        began = time.monotonic()
+        if not poll.poll(max(0.0, deadline - began) * 1000):
             raise DeadManLostError(
-                f"the engines' supervisor does not answer within {REPLY_SECONDS:g} s:"
+                f"the engines' supervisor has not answered for {time.monotonic() - began:.0f} s:"
                 " other programs may use this machine's cores"
             )
 

@@ -140,7 +140,10 @@ class EngineStart:
             spec = self._order.engine(side)
             confined = sandbox.confined(self._confinement, self._order, side, environment)
             own = self._own_cores(cpus)
-            problem = self._loop.dead_man.spawn(seat, spec, environment, own or None, confined)
+            start_ms = self._order.timeouts.start_ms
+            problem = self._loop.dead_man.spawn(
+                seat, spec, environment, own or None, confined, start_ms
+            )
             seat.cpus = own
         except (supervisor_client.SandboxFailedError, sandbox.UnreadableError) as error:
             seat.close()
@@ -170,7 +173,8 @@ class EngineStart:
         spec = self._order.engine(side)
         given = remote.environment(environment, address)
         request = {"argv": seat.command, "cwd": None, "env": given, "limits": {}}
-        problem = self._loop.dead_man.spawn(seat, spec, given, None, request)
+        start_ms = self._order.timeouts.start_ms
+        problem = self._loop.dead_man.spawn(seat, spec, given, None, request, start_ms)
         if problem:
             seat.close()
             evidence = f"no bridge to {address.box}: {problem}"

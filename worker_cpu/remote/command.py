@@ -6,6 +6,7 @@ One process speaks with the gateway and starts another one, the player, which pl
 * a finished game is on disk until the gateway has acknowledged it, whatever dies meanwhile;
 * a request may be repeated: a batch is named here before its first claim, a game is counted once;
 * the gateway may be away for as long as leases last: games go on, and are told when it is back;
+* a host that is too busy to play gives its games back, rests, and goes on;
 * this process ends in an orderly way at Ctrl-C: running games are finished (the second one drops
   them), results are told, the other games are given back.
 
@@ -46,6 +47,9 @@ LONGEST_BACKOFF_SECONDS: Final = 60.0
 LAST_TRIES: Final = 4  # attempts to tell what is left, before the worker ends
 UNPLAYABLE_SECONDS: Final = 60.0  # s: after games that this worker cannot play
 TRIES: Final = 3  # players that may end without a word and without a game between them
+SETBACKS: Final = 6  # players in a row that could not play a single game: an hour with the rests
+REST_SECONDS: Final = 60.0  # s: after the first of them; doubled by each further one
+LONGEST_REST_SECONDS: Final = 1_800.0
 STOPPED: Final = 130  # what shells say of a program that Ctrl-C ended
 VARIABLE: Final = "FARM_WORKER_TOKEN"
 
@@ -72,8 +76,8 @@ class Worker:
         self._stop = stopping.Stop()
         self._heeded = 0  # how urgent the stop was that the player was told of
         self._claiming = ""  # the name of a claim whose answer has not come
-        self._ask_at = self._send_at = self._claim_at = 0.0
-        self._failures = self._deaths = 0
+        self._ask_at = self._send_at = self._claim_at = self._play_at = 0.0
+        self._failures = self._deaths = self._setbacks = 0
         self._waits = ""
         self._counted = 0
         self._idle = self._greeted = False
@@ -201,6 +205,7 @@ class Worker:
         for number in heard.recorded:
             self._spool.sent(batch, number)
         if heard.recorded:
+            self._setbacks = 0
             self._counted += len(heard.recorded)
             self._say(f"{self._counted} games counted; {self._missing()} to play")
             self._renew_at[batch.name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
@@ -334,7 +339,7 @@ class Worker:
     def _tend_player(self) -> None:
         """Start the player where there are games for it, tell it to stop, and see it end."""
         if self._player is None:
-            if not self._stop.urgency and self._missing():
+            if not self._stop.urgency and self._missing() and time.monotonic() >= self._play_at:
                 self._start_player()
             return
         if self._stop.urgency > self._heeded:
@@ -367,6 +372,9 @@ class Worker:
         if code in (0, player.STOPPED) or self._stop.urgency:
             self._deaths = 0
             return
+        if code == errors.HostError.exit_code and self._setbacks < SETBACKS:
+            self._rest()
+            return
         self._deaths += 1
         if code > 0 or self._deaths >= TRIES:
             self._leave()
@@ -375,6 +383,23 @@ class Worker:
                 " were given back"
             )
         self._say(f"the player was ended by signal {-code}; its games begin again")
+
+    def _rest(self) -> None:
+        """Give the games back after one that could not be played, and let the host be for a while.
+
+        On a machine that somebody works at, cores and memory may be away for minutes.
+        """
+        seconds = min(LONGEST_REST_SECONDS, REST_SECONDS * 2**self._setbacks)
+        self._setbacks += 1
+        self._play_at = self._claim_at = time.monotonic() + seconds
+        try:
+            self._give_back()
+        except gateway.AwayError as error:  # what is left is played here then
+            self._back_off(error)
+        self._say(
+            "this machine could not play a game, what it said last stands above: the next try in"
+            f" {seconds / 60:.0f} min"
+        )
 
     def _end_player(self) -> None:
         """Leave no process behind, whatever has happened."""
@@ -388,13 +413,9 @@ class Worker:
     def _leave(self) -> int:
         """Tell what is left, give back what was not played; return the exit code."""
         for _ in range(LAST_TRIES):
-            self._ask_at = self._send_at = 0.0
+            self._ask_at = 0.0
             try:
-                self._tell()
-                for batch in list(self._batches.values()):
-                    self._gateway.give_back(batch.name, batch.token)
-                    self._say(f"{batch.match}: gave back {len(self._spool.missing(batch))} games")
-                    self._forget(batch)
+                self._give_back()
             except gateway.AwayError as error:
                 self._back_off(error)
                 time.sleep(max(0.0, min(5.0, self._ask_at - time.monotonic())))
@@ -407,6 +428,15 @@ class Worker:
             )
         self._say(f"stopped; {self._counted} games counted")
         return STOPPED if self._stop.urgency else 0
+
+    def _give_back(self) -> None:
+        """Tell all results, and give back what was not played; raise ``AwayError``."""
+        self._send_at = 0.0
+        self._tell()
+        for batch in list(self._batches.values()):
+            self._gateway.give_back(batch.name, batch.token)
+            self._say(f"{batch.match}: gave back {len(self._spool.missing(batch))} games")
+            self._forget(batch)
 
 
 def _portion(unsent: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
