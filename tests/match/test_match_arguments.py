@@ -258,6 +258,66 @@ def test_each_goes_before_an_engine_in_the_other_programs() -> None:
     assert settings.remarks == ("-dialect fastchess: Hash, tc: -each goes before -engine",)
 
 
+def test_arguments_of_several_words_are_read_as_each_program_reads_them(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """arg= adds to what stood before, that of engines.json included; of args= the last counts."""
+    words = ["-engine", "cmd=true", "args=-a -b", "-engine", "cmd=true", "tc=5", "-each", "args=-c"]
+    assert arguments.read([*words, "tc=5"]).engines[0].spec.command[1:] == ("-a", "-b")
+    settings = arguments.read(["-dialect", "fastchess", *words, "tc=5"])
+    assert [engine.spec.command[1:] for engine in settings.engines] == [("-c",), ("-c",)]
+    assert "args: -each goes before -engine" in " ".join(settings.remarks)
+    settings = read("-engine", "cmd=true", "args=-a", "args=-b")
+    assert settings.engines[2].spec.command[1:] == ("-b",)
+    assert settings.remarks == ("-engine args= is given more than once: the last counts",)
+    monkeypatch.chdir(tmp_path)
+    entry = {"name": "Rook", "command": "true --uci", "arguments": ["-l"], "initStrings": ["one"]}
+    configure(tmp_path, entry)
+    for dialect in ("farm", "cutechess"):
+        words = ["-engine", "conf=Rook", "arg=-x", "initstr=two", "-engine", "cmd=true", "name=B"]
+        spec = arguments.read([*words, *CLOCK, "-dialect", dialect]).engines[0].spec
+        assert (spec.command[1:], spec.init) == (("--uci", "-l", "-x"), ("one", "two"))
+
+
+def test_an_empty_word_is_a_variable_that_is_not_set() -> None:
+    """cutechess-cli passes over it, and scripts rely on that."""
+    settings = arguments.read([*TWO, "-each", "tc=5", "", "", "timemargin=9"])
+    assert [engine.margin_ms for engine in settings.engines] == [9, 9]
+
+
+def test_an_engine_without_a_name_is_called_as_its_program_calls_it() -> None:
+    """Without what is behind the last dot in fastchess; cutechess-cli asks the engine."""
+    words = ["-engine", "cmd=python3.11", "-engine", "cmd=true", *CLOCK]
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patched:
+        patched.setattr("worker_cpu.match.programs.command", lambda text, *_: [text])
+        fastchess, cutechess, farm = (
+            arguments.read([*words, "-dialect", dialect])
+            for dialect in ("fastchess", "cutechess", "farm")
+        )
+    assert [engine.spec.name for engine in fastchess.engines] == ["python3", "true"]
+    assert [engine.spec.name for engine in farm.engines] == ["python3.11", "true"]
+    assert "without name=" in " ".join(cutechess.remarks)
+    assert "without name=" not in " ".join(read("-dialect", "cutechess").remarks)
+
+
+def test_the_last_of_games_and_repeat_counts_with_fastchess() -> None:
+    """There -repeat is another word for -games 2."""
+    dialect = ("-dialect", "fastchess", "-rounds", "5")
+    assert read(*dialect, "-repeat", "-games", "1").plan.games == 1
+    assert read(*dialect, "-games", "1", "-repeat").plan.games == 2
+
+
+def test_who_goes_on_after_a_crash() -> None:
+    """Always here; the other programs with -recover, or in the quick form."""
+    assert read().recover
+    for dialect in ("fastchess", "cutechess"):
+        assert not read("-dialect", dialect).recover
+        assert read("-dialect", dialect, "-recover").recover
+    quick = ["-quick", "cmd=true", "cmd=false", "book=b.epd", "-dialect", "fastchess"]
+    assert arguments.read(quick).recover
+
+
 def test_what_is_for_two_engines_alone() -> None:
     """A test of three is none, and a knockout of two a match; notes say so."""
     settings = read("-engine", "cmd=true", "-sprt", "elo0=0", "elo1=5")
@@ -293,6 +353,16 @@ def test_tables_without_the_fifty_move_rule() -> None:
     assert rule == contract.Syzygy(decided_only=True, ignore_fifty=True, path="/a")
     assert read("-tbpieces", "5").adjudication.syzygy is None
     assert len(read("-tbpieces", "5").remarks) == 1
+
+
+def test_all_tables_that_are_there_are_probed_without_a_bound(tmp_path: pathlib.Path) -> None:
+    """As with both programs; 0 is fastchess' word for no bound."""
+    for name in ("KQvK", "KRPPvKRP"):
+        (tmp_path / f"{name}.rtbw").touch()
+    for words, men in ([], 7), (["-tbpieces", "0"], 7), (["-tbpieces", "5"], 5):
+        rule = read("-tb", f"/none:{tmp_path}", *words).adjudication.syzygy
+        assert rule is not None
+        assert rule.men == men
 
 
 def test_an_event_of_several_words() -> None:
@@ -353,6 +423,8 @@ def test_outputs() -> None:
     settings = read("-log", "level=info")
     assert (settings.log, len(settings.remarks)) == (None, 1)
     assert len(read("-epdout", "file=e", "append=false").remarks) == 1
+    settings = read("-epdout")
+    assert (settings.epd, len(settings.remarks)) == (switches.EPD_FILE, 1)
     settings = read("-debug", "all")
     assert (settings.log, len(settings.remarks)) == (switches.LOG_FILE, 1)
     settings = read("-pgnout", "notation=san", "nodes=true", "file=g.pgn", "append=false")
@@ -388,6 +460,9 @@ def test_the_rest() -> None:
         (["-engine", "cmd=true", "-tournament", "knockout"], "supported: a season file has it"),
         (["-tournament", "swiss"], "allowed: round-robin, roundrobin, gauntlet"),
         (["-gauntlet"], "write -tournament gauntlet"),
+        (["-fcp", "cmd=true"], "-fcp: not supported: write -engine"),
+        (["-both", "tc=1"], "-both: not supported: write -each"),
+        (["-pgnin", "book.pgn"], "write -openings file=FILE format=pgn"),
         (["-variant", "atomic"], "allowed: standard, fischerandom"),
         (["-rounds", "x"], "-rounds: found 'x'; allowed: a whole number from 1"),
         (["-rounds"], "-rounds: found nothing; allowed: one value"),
@@ -407,7 +482,7 @@ def test_the_rest() -> None:
         (["-engine", "cmd=true", "ponder", "option.Ponder=false"], "both ponder and option.Ponder"),
         (["-engine", "cmd=true", "bok=x"], "did you mean book|allowed: arg="),
         (["-engine", "name=x"], "no command"),
-        (["-engine", "cmd=true", "args='x"], "-engine args: found .*No closing quotation"),
+        (["-engine", "cmd=true", "args='x"], "-engine 3 args: found .*No closing quotation"),
         (["-engine", "cmd=true", "proto=usi"], "allowed: uci, xboard"),
         (["-engine", "cmd=true", "restart=never"], "allowed: auto, on, off"),
         (["-engine", "cmd=true", "tc=2m+1"], "tc: found '2m'; allowed: seconds.*a unit is only s"),

@@ -167,6 +167,27 @@ def test_an_engine_that_cannot_start_loses_its_games(tmp_path: pathlib.Path) -> 
     assert not table.survivors(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "played"),
+    [
+        (["-dialect", "fastchess"], 1, 1),
+        (["-dialect", "cutechess"], 0, 1),
+        (["-dialect", "fastchess", "-recover"], 0, 2),
+        ([], 0, 2),
+    ],
+)
+def test_a_crash_ends_the_match_of_a_dialect_without_recover(
+    tmp_path: pathlib.Path, words: list[str], code: int, played: int
+) -> None:
+    """As there: CI jobs tell by the exit code, and by the lines, whether an engine crashed."""
+    engines = [*table.mating("good", "Good"), "-engine", "cmd=false", "name=Bad", "-each", "tc=5"]
+    said = table.play(tmp_path, *engines, *words, "-rounds", "1", "-games", "2", code=code)
+    assert len(table.games(tmp_path / "farm-match.jsonl")) == played
+    ended = "no recover option set" in said.stdout
+    assert ended == (code == 1)
+    assert ("farm match -resume" in said.stdout + said.stderr) == (played == 1)
+
+
 def test_a_test_that_is_decided_stops_the_match(tmp_path: pathlib.Path) -> None:
     """-sprt ends the match early with exit code 0, and says which hypothesis holds."""
     words = table.good_and_bad(*MANY, "-rounds", "500", "-concurrency", "2")

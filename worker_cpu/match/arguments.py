@@ -23,7 +23,7 @@ from worker_cpu.match import cli_values, engines, schedule, switches
 SCALED = ("start_ms", "ready_ms")  # by tscale=
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
 SEVERAL = frozenset({"engine", "each", "dialect"})  # these say more each time
-SEVERAL_KEYS = frozenset({"arg", "args", "initstr", "match_line"})
+SEVERAL_KEYS = frozenset({"arg", "initstr", "match_line"})
 OUTPUT = {"farm": "farm", "fastchess": "fastchess", "cutechess": "cutechess"}
 PLENTY = 1_000  # games an engine that an adaptive match without a budget has
 NO_RULES = contract.Adjudication()
@@ -71,6 +71,7 @@ class Settings:
     penta: bool = True
     crc32: bool = False
     force_concurrency: bool = False
+    recover: bool = True  # a crash costs a game, not the match
     strict: bool = False
     boxes: pathlib.Path | None = None
 
@@ -185,9 +186,15 @@ def _settings(draft: switches.Draft) -> Settings:
     if draft.dialect == "farm":
         field = engines.engines(draft.each, draft.own)
     else:
-        field = engines.engines(
-            engines.Wishes(), [draft_engine.under(draft.each) for draft_engine in draft.own]
-        )
+        whole = [draft_engine.under(draft.each) for draft_engine in draft.own]
+        field = engines.engines(engines.Wishes(), whole, stems=draft.dialect == "fastchess")
+        if draft.dialect == "cutechess" and any(
+            not {"name", "conf"} & e.values.keys() for e in whole
+        ):
+            draft.remarks.append(
+                "-dialect cutechess: an engine without name= has its program's; in cutechess-cli"
+                " it has the one that it reports"
+            )
     _for_two(draft, len(field))
     if any(engine.control.base_ms == engines.LONGEST_MS for engine in field):
         draft.remarks.append(
@@ -195,7 +202,8 @@ def _settings(draft: switches.Draft) -> Settings:
             " search without end need not answer"
         )
     if "tables" in draft.match:
-        draft.rules["syzygy"] = {**draft.tables, "path": draft.match.pop("tables")}
+        path = draft.match.pop("tables")
+        draft.rules["syzygy"] = {"men": _most_men(path), **draft.tables, "path": path}
     elif draft.tables:
         draft.remarks.append("-tbpieces, -tbadjudicate, -tbignore50: no effect without -tb")
     settings = Settings(
@@ -209,6 +217,14 @@ def _settings(draft: switches.Draft) -> Settings:
     )
     _check(settings)
     return settings
+
+
+def _most_men(path: str) -> int:
+    """Return the men of the largest table that is there: who names no bound has all of them."""
+    places = map(pathlib.Path, path.split(":"))
+    names = [table.stem for place in places for table in place.glob("*.rtbw")]  # such as KQvKR
+    largest = max((len(name) - 1 for name in names), default=contract.Syzygy().men)
+    return min(largest, switches.MOST_MEN)
 
 
 def _for_two(draft: switches.Draft, count: int) -> None:
@@ -249,7 +265,11 @@ def _both(draft: switches.Draft) -> list[str]:
 
 
 def _defaults(dialect: switches.Dialect) -> dict[str, Any]:
-    return {"seed": random.randrange(1 << 32), "output": OUTPUT[dialect]}
+    return {
+        "seed": random.randrange(1 << 32),
+        "output": OUTPUT[dialect],
+        "recover": dialect == "farm",
+    }
 
 
 def _journal(match: Mapping[str, Any]) -> dict[str, Any]:

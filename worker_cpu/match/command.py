@@ -39,7 +39,7 @@ from worker_cpu.match import (
 )
 
 Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all games, or a dealer
-FAULTY = 1  # of -strict, as fastchess has it
+FAULTY = 1  # of -strict, and of a crash without -recover, as fastchess has it
 STOPPED = 130  # what shells say of a program that Ctrl-C ended
 COMPLIANCE = "--compliance"  # fastchess' word: check an engine instead of playing
 HELP_WORDS = {"-h", "-help", "--help"}
@@ -101,9 +101,11 @@ output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
             -output format=farm|fastchess|cutechess, -epdout FILE, -log FILE, -journal FILE,
             -live PORT|HOST:PORT [stay], -resume, -event NAME, -site NAME, -ratinginterval N,
             -outcomeinterval N, --json
-time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on
+time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on here, and
+            has to be said with -dialect fastchess and cutechess: else a crash ends the match
 exit codes  0 all games are played, or the test is decided (--json: which way), 1 -strict and a
-            fault, 2 wrong usage, 3 another match's journal, 5 this host cannot, 130 stopped
+            fault, or a crash in fastchess' dialect without -recover, 2 wrong usage, 3 another
+            match's journal, 5 this host cannot, 130 stopped
 
 docs/match.md explains each, with examples. `farm match book`, `farm match test` and
 `farm match rate` are other commands, with a help of their own.
@@ -378,12 +380,15 @@ def _end(
         neighbours = settings.plan.engines - 1
         telling.say(adaptive_schedule.order_line(settings.plan, order, neighbours))
     stopped = reason in (runner.Reason.STOPPED, runner.Reason.DROPPED)
-    if stopped and not complete:
+    crashed = reason is runner.Reason.CRASHED
+    if (stopped or crashed) and not complete:
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
         telling.say(f"Go on with what is missing: {command}")
     if settings.json:
         summary = telling.as_json(reason.value, complete=complete)
         click.echo(report.encoded(summary if order is None else {**summary, "order": order}))
     if settings.strict and not telling.faultless and not stopped:
+        return FAULTY
+    if crashed and settings.dialect == "fastchess":  # cutechess-cli ends with 0 then
         return FAULTY
     return STOPPED if stopped else 0

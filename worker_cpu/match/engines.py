@@ -79,29 +79,36 @@ class Wishes:
     def over(self, other: Wishes) -> Wishes:
         """Return these wishes with those of ``other`` where these say nothing.
 
-        A clock is one wish: ``st`` here means no ``tc`` of the other's.
+        A clock is one wish: ``st`` here means no ``tc`` of the other's. So are arguments.
         """
-        clock = {"tc", "st"} if {"tc", "st"} & self.values.keys() else set()
-        below = {key: value for key, value in other.values.items() if key not in clock}
+        hidden = {"tc", "st"} if {"tc", "st"} & self.values.keys() else set()
+        own_arguments = bool(self.arguments) or "args" in self.values
+        hidden |= {"args"} if own_arguments else set()
+        below = {key: value for key, value in other.values.items() if key not in hidden}
         return Wishes(
             below | self.values,
-            self.arguments or other.arguments,
+            self.arguments if own_arguments else other.arguments,
             self.init or other.init,
             other.options | self.options,
         )
 
-    def under(self, each: Wishes) -> Wishes:
-        """Return these wishes below those of ``-each``, as the other programs read them."""
-        merged = each.over(self)
-        merged.arguments = self.arguments + each.arguments
-        merged.init = self.init + each.init
+    def under(self, further: Wishes) -> Wishes:
+        """Return these wishes below further ones, as the other programs read a line.
+
+        ``arg=`` and ``initstr=`` add to what stood before; of all other keys the last counts.
+        """
+        merged = further.over(self)
+        merged.arguments = self.arguments + further.arguments
+        merged.init = self.init + further.init
+        if "args" in self.values:
+            merged.values.setdefault("args", self.values["args"])
         return merged
 
 
 def wishes(switch: str, group: Sequence[str]) -> Wishes:
     """Read the words behind ``-engine`` or ``-each``."""
     made = Wishes()
-    for word in group:
+    for word in filter(None, group):  # an empty one is a script's variable that is not set
         key, equals, value = word.partition("=")
         if not equals and key in FLAGS:
             made.values[key] = "true"
@@ -117,8 +124,6 @@ def _wish(made: Wishes, switch: str, key: str, value: str) -> None:
         made.options[key.removeprefix("option.")] = value
     elif key == "arg":
         made.arguments.append(value)
-    elif key == "args":
-        made.arguments += programs.shell_words(value, f"-{switch} args")
     elif key == "initstr":
         made.init += value.replace("\\n", "\n").splitlines()
     elif key in KEYS:
@@ -169,14 +174,19 @@ def _of_entry(entry: cutechess.Configured) -> Wishes:
 # -- from wishes to engines ------------------------------------------------------------
 
 
-def engines(each: Wishes, own: Sequence[Wishes]) -> tuple[Engine, ...]:
-    """Make the engines of a match; raise ``UsageError`` naming the wrong word."""
+def engines(each: Wishes, own: Sequence[Wishes], *, stems: bool = False) -> tuple[Engine, ...]:
+    """Make the engines of a match; raise ``UsageError`` naming the wrong word.
+
+    ``stems``: an engine without a name has its program's without what is behind the last dot.
+    """
     made: list[Engine] = []
     taken: set[str] = set()
     for position, wanted in enumerate(own, start=1):
         whole = wanted.over(each)
         if "conf" in whole.values:
-            whole = whole.over(configured(whole.values["conf"]))
+            whole = configured(whole.values["conf"]).under(whole)
+        if stems and "cmd" in whole.values:
+            whole.values.setdefault("name", pathlib.Path(whole.values["cmd"]).stem)
         made.append(_engine(whole, f"-engine {position}", taken))
     return tuple(made)
 
@@ -189,6 +199,7 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         where = f"{where} ({values['name']})"
     gpus = tuple(filter(None, values.get("gpus", "").split(",")))
     command, directory = _program(values, where)
+    shelled = programs.shell_words(values["args"], f"{where} args") if "args" in values else []
     name = _unique(values.get("name") or pathlib.Path(command[0]).name, taken)
     if gpus and "host" not in values:
         command = [ENV, *(f"{key}={value}" for key, value in visible(gpus).items()), *command]
@@ -199,7 +210,7 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
             "id": f"engine-{len(taken)}",
             "name": name,
             "protocol": cli_values.choice(f"{where} proto", values.get("proto", "uci"), protocols),
-            "command": (*command, *wanted.arguments),
+            "command": (*command, *wanted.arguments, *shelled),
             "directory": directory,
             "options": wanted.options,
             "white_pov": cli_values.truth(f"{where} whitepov", values.get("whitepov", "false")),

@@ -73,7 +73,15 @@ class Fastchess(_Peer):
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result; a block after each so many pairs, and behind the last game."""
         self._fault(slot, result)
+        crashed = result.ending in verdict.CRASHES and not self._settings.recover
+        if crashed:
+            self._print(
+                f"Game {slot.number} stalled / disconnected and no recover option set for engine,"
+                " stopping tournament."
+            )
         self._print(self._finished(slot, result.result, _fastchess_reason(result)))
+        if crashed:
+            self._print("Tournament was interrupted.")
         if not self._pairs or slot.pair is None:
             due = report.due(self._table.played, self._settings.rating_interval)
         else:

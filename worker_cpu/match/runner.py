@@ -7,8 +7,9 @@ its own cores. Invariants:
   is listened to; the next game of its lane is begun first, so that no game waits for a disk,
   for a line of the report or for its own order: that is written while the games before it
   are played;
-* an engine that cannot start, crashes or stalls loses its game; only a host that cannot
-  play a game in ``TRIES`` attempts ends the match, with what is finished kept;
+* an engine that cannot start, crashes or stalls loses its game (in another program's dialect
+  without -recover the match ends with it); a host that cannot play a game in ``TRIES``
+  attempts ends the match, with what is finished kept;
 * the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
 * when this process dies, the dead men kill every engine.
 """
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from orchestrator import contract
+from orchestrator.arbiter import verdict
 from orchestrator.common import errors
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import handles, sandbox
@@ -44,6 +46,7 @@ class Reason(enum.Enum):
     """Why a match came to its end."""
 
     COMPLETE = ""
+    CRASHED = "an engine crashed or stalled, and there is no -recover; running games were dropped"
     DECIDED = "the sequential test is decided"
     STOPPED = "stopped; the running games were finished"
     DROPPED = "stopped; the running games were dropped"
@@ -130,7 +133,7 @@ class Runner:
         self._next_feed = 0.0
         self._stop = stopping.Stop()
         self._failure: errors.FarmError | None = None
-        self._decided = False
+        self._decided = self._crashed = False
 
     def run(self, slots: Sequence[schedule.Slot]) -> Reason:
         """Play these games; raise ``HostError`` or ``UsageError`` when one cannot be."""
@@ -144,7 +147,7 @@ class Runner:
                     self._announce()
                     self._write_ahead()
                     self._listen()
-                    dropped = self._stop.urgency >= stopping.DROP
+                    dropped = self._crashed or self._stop.urgency >= stopping.DROP
                     if dropped or isinstance(self._failure, errors.UsageError):
                         self._drop()
             finally:
@@ -154,6 +157,8 @@ class Runner:
         return self._reason()
 
     def _reason(self) -> Reason:
+        if self._crashed:
+            return Reason.CRASHED
         if self._decided:
             return Reason.DECIDED
         if not self._stop.urgency:
@@ -162,7 +167,7 @@ class Runner:
 
     @property
     def _stopping(self) -> bool:
-        return bool(self._stop.urgency or self._decided or self._failure)
+        return bool(self._stop.urgency or self._crashed or self._decided or self._failure)
 
     # -- starting games ----------------------------------------------------------------
 
@@ -255,6 +260,8 @@ class Runner:
         result = journal.result_of(slot, end)
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()
+        if not self._settings.recover and result.ending in verdict.CRASHES:
+            self._crashed = True
         try:
             self._fill()
         finally:  # a game that cannot begin takes nothing from the one that has ended

@@ -24,7 +24,6 @@ Dialect: TypeAlias = Literal["farm", "fastchess", "cutechess"]
 
 # Accepted because scripts have them, with or without a value; the remark says what is lost.
 IDLE = {
-    "recover": "",  # it is always so: a crash costs a game, never the match
     "autosaveinterval": "every finished game is saved at once",
     "bookmode": "",
     "show-latency": "not printed: times are measured around the engine's own moment of thought",
@@ -32,6 +31,17 @@ IDLE = {
     "randomseed": "without -srand the seed is drawn for each match, and printed",
 }
 REFUSED = {
+    # Words of earlier versions of both programs, which scripts still have.
+    "fcp": "write -engine, once for each engine",
+    "scp": "write -engine, once for each engine",
+    "both": "write -each",
+    "pgnin": "write -openings file=FILE format=pgn",
+    "pgndepth": "write plies=N behind -openings",
+    "epdin": "write -openings file=FILE format=epd",
+    "book": "write -each book=FILE",
+    "bookdepth": "write -each bookdepth=MOVES",
+    "affinity": "write -use-affinity",
+    "seed": "write -srand N",
     "engines": "the engines that conf= knows are those of engines.json; print that file",
     "loop": "start farm match again from the shell",
     "gauntlet": "write -tournament gauntlet",
@@ -45,6 +55,7 @@ DIALECTS = ("farm", "fastchess", "cutechess")
 KINDS = ("pgn", "epd", "frc", "dfrc")
 MOST_PATIENCE = 100.0
 PGN_FILE = pathlib.Path("farm-match.pgn")
+EPD_FILE = pathlib.Path("farm-match.epd")
 LOG_FILE = pathlib.Path("farm-match.log")
 LOG = (("append", "true"), ("compress", "false"))  # what -log does, whatever is asked
 TOURNAMENTS = {
@@ -58,6 +69,7 @@ TB_MODES = ("BOTH", "DRAW", "WIN_LOSS")
 FLAGS = {"-testEnv": "test_env"}
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LAST_PORT = 65_535
+MOST_MEN = 7  # of a position that tables decide: there are none for more
 Output: TypeAlias = Literal["farm", "cutechess", "fastchess"]
 OUTPUTS = ("cutechess", "fastchess", "farm")
 
@@ -143,7 +155,7 @@ def _quick(draft: Draft, where: str, group: list[str]) -> None:
     _draw(draft, where, ["movenumber=30", "movecount=8", "score=8"])
     games = max(1, len(os.sched_getaffinity(0)) - 2)
     draft.plan |= {"games": 2, "rounds": 25_000}
-    draft.match |= {"concurrency": games, "output": "cutechess"}
+    draft.match |= {"concurrency": games, "output": "cutechess", "recover": True}
     draft.remarks.append(
         f"{where}: as fastchess has it: tc=10+0.1, 25,000 rounds of 2 games, order=random,"
         f" -concurrency {games}, -draw movenumber=30 movecount=8 score=8"
@@ -225,7 +237,11 @@ def _tb(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _tbpieces(draft: Draft, where: str, group: list[str]) -> None:
-    draft.tables["men"] = cli_values.number(where, cli_values.only(where, group), 3, 7)
+    """Read how many men at most; 0 is no bound, as with fastchess."""
+    text = cli_values.only(where, group)
+    draft.tables.pop("men", None)
+    if text != "0":
+        draft.tables["men"] = cli_values.number(where, text, 3, MOST_MEN)
 
 
 def _tbadjudicate(draft: Draft, where: str, group: list[str]) -> None:
@@ -270,6 +286,14 @@ def _repeat(draft: Draft, where: str, group: list[str]) -> None:
     draft.plan["repeat"] = (
         cli_values.number(where, cli_values.only(where, group), 1) if group else 2
     )
+    if draft.dialect == "fastchess":  # there it is another word for -games: the last counts
+        draft.plan.pop("games", None)
+
+
+def _games(draft: Draft, where: str, group: list[str]) -> None:
+    draft.plan["games"] = cli_values.number(where, cli_values.only(where, group), 1)
+    if draft.dialect == "fastchess":
+        draft.plan.pop("repeat", None)
 
 
 def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
@@ -319,7 +343,9 @@ def _epdout(draft: Draft, where: str, group: list[str]) -> None:
     values = cli_values.pairs(where, bare, ("file", "append"))
     if not cli_values.truth(f"{where} append", values.get("append", "true")):
         draft.remarks.append(f"{where}: positions are written behind what the file holds")
-    draft.match["epd"] = pathlib.Path(cli_values.only(where, [values.get("file", "")]))
+    if "file" not in values:
+        draft.remarks.append(f"{where} without file=: the positions are written to {EPD_FILE}")
+    draft.match["epd"] = pathlib.Path(values.get("file", EPD_FILE))
 
 
 def _sprt(draft: Draft, where: str, group: list[str]) -> None:
@@ -482,7 +508,7 @@ READERS: Mapping[str, Reader] = {
     "engine": _engine,
     "each": _each,
     "quick": _quick,
-    "games": _shape("games"),
+    "games": _games,
     "rounds": _shape("rounds"),
     "repeat": _repeat,
     "noswap": _turn,
@@ -513,6 +539,7 @@ READERS: Mapping[str, Reader] = {
     "journal": _path("journal"),
     "boxes": _path("boxes"),
     "live": _live,
+    "recover": _flag,
     "resume": _flag,
     "strict": _flag,
     "check-mate-pvs": _flag,
