@@ -104,7 +104,10 @@ class Role:
 def roles() -> dict[str, Role]:
     """Return all roles by name."""
     names = keys.Keys()
-    ledger, mirrored = f"~{names.prefix}*", f"%R~{names.mirrored}"
+    ledger, served = (
+        f"~{names.prefix}*",
+        tuple(f"%R~{key}" for key in (names.mirrored, names.alarms)),
+    )
     reads, broker = f"%R~{names.prefix}*", f"~{bells.KEYS}*"
     play = tuple(f"~{pattern}" for pattern in _of_hall(names))
     journals = f"~{names.journal('*')}"
@@ -126,7 +129,7 @@ def roles() -> dict[str, Role]:
         Role(
             "worker",
             "plays: claims, plies, records of its halls",
-            (*play, mirrored, broker),
+            (*play, *served, broker),
             (),
             _allow(*READ, *LEDGER, *SCRIPTS, *BROKER, *ASK, *CONNECT_6),
             (_replacing(broker, *(key for key in play if key != journals)), LISTEN, EVENTS),

@@ -380,6 +380,18 @@ def test_users_that_a_restart_would_rob_are_refused(server: Server, tmp_path: pa
     assert "ACL DRYRUN is forbidden" in done.output
 
 
+@pytest.mark.parametrize("user", ["orchestrator", "worker", "anna"])
+def test_whoever_has_a_host_may_ask_whether_it_is_ready(server: Server, user: str) -> None:
+    """Playbooks ask each host by the user that it has: a hall's worker, the control side."""
+    with server.ledger("orchestrator") as ledger:
+        ledger.set_alarms({"lost": "Redis had it"})
+    report = farm("doctor", "--only", "journal", env=server.env(user))
+    assert report.exit_code == errors.RefusedError.exit_code
+    assert "not ready: journal lost" in report.output
+    with server.ledger("orchestrator") as ledger:
+        ledger.set_alarms({})
+
+
 def test_readers_read(server: Server) -> None:
     """Broadcast and exporter see the journal and the slot; the exporter the queues, too."""
     for user in ("broadcast", "exporter"):
