@@ -17,6 +17,7 @@ import statistics
 import threading
 import time
 from collections.abc import Mapping
+from typing import Final
 
 import chess
 import structlog
@@ -24,7 +25,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.common import errors, version
 from orchestrator.ledger import api, seat_store, seats, store, vitals
-from worker_gpu import cgroups, files, gpus, settings, stale_agents
+from worker_gpu import files, gpus, settings, stale_agents
 
 log = structlog.get_logger()
 
@@ -32,6 +33,11 @@ SECRET_BYTES = 16  # bytes of a seat's secret
 USERS = 100  # numbers that engines are given one after the other: far more than run at once
 POSITION = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 DEPTH = 2
+OLD_GROUP_SECONDS: Final = 3600.0  # s: a seat is taken within minutes; an empty group is over then
+# The file of a group's bound on memory, and that of swap: version 2 bounds swap alone, version 1
+# memory and swap together.
+_UNIFIED: Final = ("memory.max", "memory.swap.max")
+_LEGACY: Final = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes")
 RUNS = 5  # the median is told: one run may meet somebody else's time slice
 
 
@@ -256,7 +262,7 @@ class Box:
         parent, limit = self._settings.cgroup, self._settings.memory_mb
         if parent is None or limit is None:
             return ""
-        return str(cgroups.bounded(parent, name, limit))
+        return str(memory_group(parent, name, limit))
 
     # -- the GPUs --------------------------------------------------------------------------
 
@@ -350,3 +356,39 @@ def _perft(board: chess.Board, depth: int) -> int:
         count += _perft(board, depth - 1)
         board.pop()
     return count
+
+
+def memory_group(parent: pathlib.Path, seat: str, limit_mb: int) -> pathlib.Path:
+    """Make the control group that bounds a seat's memory below ``parent``.
+
+    Never RLIMIT_AS: CUDA reserves far more address space than it uses. The group is bounded before
+    anything runs in it, swap included; only groups of seats that nobody will take any more are
+    removed. Raise ``HostError`` where none can be made.
+    """
+    _forget_old_groups(parent)
+    group = parent / f"seat-{seat}"
+    limit = str(limit_mb << 20)
+    try:
+        group.mkdir()
+        legacy = (group / _LEGACY[0]).exists()
+        memory, swap = _LEGACY if legacy else _UNIFIED
+        (group / memory).write_text(limit)
+        with contextlib.suppress(OSError):  # version 2: who is killed for memory, is killed whole
+            (group / "memory.oom.group").write_text("1")
+        with contextlib.suppress(OSError):  # a host without swap has no such file
+            (group / swap).write_text(limit if legacy else "0")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        raise errors.HostError(
+            f"no control group for memory can be made in {parent}: {error}; delegate one to this"
+            " user (FARM_BOX_CGROUP), or unset FARM_BOX_MEMORY_MB"
+        ) from error
+    return group
+
+
+def _forget_old_groups(parent: pathlib.Path) -> None:
+    for old in parent.glob("seat-*"):
+        with contextlib.suppress(OSError):  # somebody still runs in it, or it is gone
+            if time.time() - old.stat().st_mtime > OLD_GROUP_SECONDS:
+                old.rmdir()

@@ -16,7 +16,7 @@ import pytest
 import remote_games as games
 
 from orchestrator import contract
-from worker_gpu import cgroups
+from worker_gpu import seats
 
 LONG = os.environ.get("FARM_LONG") == "1"
 MOVES = 8
@@ -84,7 +84,7 @@ def test_a_seat_has_the_memory_of_its_control_group(
     """Stockfish with more hash than its seat is killed by the kernel: an interruption, no loss."""
     spec = hall.installed("stockfish")
     with bed.loopback(tmp_path, grace_ms=15_000, beat_ms=500) as box, groups.room() as room:
-        group = cgroups.bounded(room, "white", 384)
+        group = seats.memory_group(room, "white", 384)
         played, address = play(tmp_path, box, spec, hash_mb, cgroup=str(group))
         ended = last_words(box, address)
     if fits:
@@ -99,5 +99,5 @@ def test_a_seat_has_the_memory_of_its_control_group(
 
 def test_groups_of_both_seats_stand_until_they_are_taken(tmp_path: pathlib.Path) -> None:
     """A second seat's group removes no first one's, in which nobody runs yet."""
-    made = [cgroups.bounded(tmp_path, seat, 100) for seat in ("black", "white")]
+    made = [seats.memory_group(tmp_path, seat, 100) for seat in ("black", "white")]
     assert all(group.is_dir() for group in made)

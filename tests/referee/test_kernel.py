@@ -21,7 +21,7 @@ import pytest
 
 from orchestrator import contract
 from worker_cpu.engines import sandbox, syscalls
-from worker_gpu import cgroups
+from worker_gpu import seats
 
 HARMLESS = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "ptmx")}
 IPC_CREAT, IPC_RMID, OPEN_TO_ALL = 0o1000, 0, 0o666  # linux/ipc.h
@@ -143,7 +143,7 @@ def test_memory_that_no_limit_counts_kills_its_engine_first(place: hostile.Place
         groups.room() as room,
         hall.opened(place.hall, confinement=place.confinement("bubblewrap")) as opened,
     ):
-        group = cgroups.bounded(room, "hall", 300)
+        group = seats.memory_group(room, "hall", 300)
         for process in (opened.dead_man, opened.referee):
             groups.enter(group, process.pid)
         order = place.order("hoard", time_control=contract.TimeControl(base_ms=20_000))

@@ -10,16 +10,15 @@ import pytest
 from orchestrator.common import errors
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
-from worker_cpu.hall import retention
 
-NOW = 100 * retention.DAY_SECONDS
+NOW = 100 * hall_directory.DAY_SECONDS
 
 
 def aged(path: pathlib.Path, days: float) -> pathlib.Path:
     """Make a file that was last changed so many days ago."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("x")
-    stamp = NOW - days * retention.DAY_SECONDS
+    stamp = NOW - days * hall_directory.DAY_SECONDS
     os.utime(path, (stamp, stamp))
     os.utime(path.parent, (stamp, stamp))
     return path
@@ -36,10 +35,10 @@ def test_only_what_is_old_and_not_spooled_is_deleted(tmp_path: pathlib.Path) -> 
     os.utime(directory.scratch / "crashed", (0, 0))
     fresh = aged(directory.scratch / "fresh" / "w-1" / "core", 1)
     os.utime(directory.scratch / "fresh", (0, 0))
-    assert retention.prune(directory, 30, NOW) == 2
+    assert hall_directory.prune_attempts(directory, 30, NOW) == 2
     assert [path.exists() for path in (old, core, young, waiting, fresh)] == [0, 0, 1, 1, 1]
     assert not (directory.scratch / "crashed").exists()
-    assert retention.prune(directory, 30, NOW) == 0
+    assert hall_directory.prune_attempts(directory, 30, NOW) == 0
 
 
 def test_the_time_is_a_setting() -> None:

@@ -21,10 +21,15 @@ import shutil
 import time
 from collections.abc import Iterator
 
+import structlog
+
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors, files
 
+log = structlog.get_logger()
+
+DAY_SECONDS = 86_400.0
 LOCK_POLL_SECONDS = 0.02  # s: how often a taken lock is tried again; an old dead man needs ms
 
 
@@ -200,6 +205,39 @@ class AppendLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def prune_attempts(directory: HallDirectory, keep_days: float, now_seconds: float) -> int:
+    """Delete logs and scratches of attempts that are older than so many days; return how many.
+
+    They are evidence for authors (``farm evidence``) and operators; the archive has the plies of
+    every attempt. Nothing of a game whose spool is still here is deleted, and nothing that has
+    changed within the time. ``now_seconds`` is the time of day, as files are stamped with.
+    """
+    limit = now_seconds - keep_days * DAY_SECONDS
+    waiting = {path.stem for path in directory.spooled()}
+    deleted = 0
+    for path in _old_attempts(directory, limit):
+        if path.name.partition(".")[0] not in waiting:
+            _delete(path)
+            deleted += 1
+    if deleted:
+        log.info("attempts.pruned", files=deleted, keep_days=keep_days)
+    return deleted
+
+
+def _old_attempts(directory: HallDirectory, limit: float) -> Iterator[pathlib.Path]:
+    for folder in (directory.attempts, directory.scratch):
+        for path in sorted(folder.iterdir()):
+            if max(file.lstat().st_mtime for file in (path, *path.rglob("*"))) < limit:
+                yield path
+
+
+def _delete(path: pathlib.Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _lock(descriptor: int, wait_seconds: float, kind: int = fcntl.LOCK_EX) -> bool:

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import os
+import pathlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,7 +32,7 @@ from worker_cpu import settings
 from worker_cpu.engines import handles
 from worker_cpu.hall import checksums, gpu_seats
 from worker_cpu.hall import directory as hall_directory
-from worker_cpu.link import blame, hold, lease, live_status, protocol_log, redis_retry, turns
+from worker_cpu.link import blame, hold, lease, live_status, redis_retry, turns
 from worker_cpu.referee import result
 from worker_cpu.wire import frames
 
@@ -38,6 +40,8 @@ log = structlog.get_logger()
 
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
 FROZEN_SECONDS = 10.0  # s: beyond what a living referee would have told of by then
+LOG_BYTES = 64 << 20  # bytes, compressed: a long game of talkative engines has 10 MiB
+FULL = b"from here on the engines' output is left out: the log has reached its bound"
 HOST = "host"  # the cause of an attempt that this host must not play
 
 
@@ -140,7 +144,7 @@ class Attempt:
         self._journaled: contract.PlyRecord | None = None
         self._started_ms = redis_retry.retry(ledger.now_ms)  # may raise: no file is open yet
         self._ply_log = hall_directory.AppendLog(directory.ply_log(claim.attempt))
-        self._protocol = protocol_log.ProtocolLog(directory.protocol_log(claim.attempt))
+        self._protocol = ProtocolLog(directory.protocol_log(claim.attempt))
         self._live = live_status.LiveStatus(ledger, order, claim, self._started_ms)
         self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
         self._turns = turns.Turns()
@@ -446,3 +450,41 @@ class Attempt:
         )
         hall, season = self._settings.hall, self._order.season
         redis_retry.retry(lambda: self._ledger.give_up(hall, self._token, season, end))
+
+
+class ProtocolLog:
+    """One game's protocol, compressed: lines of ``<monotonic ns> <seat><direction> <text>``.
+
+    Bounded: an engine that writes without end fills neither the disk nor the record. Beyond the
+    bound only what engines were sent is still kept, behind a line that says so.
+    """
+
+    def __init__(self, path: pathlib.Path, limit: int = LOG_BYTES) -> None:
+        self._path, self._limit = path, limit
+        self._raw = path.open("wb")
+        self._file: gzip.GzipFile | None = gzip.GzipFile(
+            mode="wb", fileobj=self._raw, compresslevel=1
+        )
+        self._full = False
+
+    def write(self, chunk: frames.Chunk) -> None:
+        """Add the lines of one chunk."""
+        if self._file is None or (self._full and chunk.direction != ">"):
+            return
+        data = chunk.data
+        if chunk.direction != ">" and self._raw.tell() > self._limit:
+            self._full, data = True, FULL
+        head = f"{chunk.monotonic_ns} {chunk.seat}{chunk.direction} ".encode()
+        text = data.rstrip(b"\n").replace(b"\n", b"\n" + head)
+        self._file.write(head + text + b"\n")
+
+    def close(self) -> None:
+        """Write what is buffered and close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._raw.close()
+            self._file = None
+
+    def content(self) -> bytes:
+        """Return the compressed log; it must be closed."""
+        return self._path.read_bytes()

@@ -17,7 +17,7 @@ from orchestrator.common import errors
 from orchestrator.ledger import api, keys, lane_store, seat_store, store
 from worker_cpu import settings
 from worker_cpu.engines import handles
-from worker_cpu.hall import checksums, directory, gpu_hosts, gpu_seats, retention
+from worker_cpu.hall import checksums, directory, gpu_hosts, gpu_seats
 from worker_cpu.host import cgroups, stall
 from worker_cpu.link import attempt, blame, hold, host_probe, redis_retry
 from worker_cpu.worker import fairness, lane_worker, recovery
@@ -110,7 +110,7 @@ class HallWorker:
             cgroups.forget(groups)
         recovery.settle(self._settings, self._directory, self._ledger)
         lane_worker.settle(self._lanes, self._settings.hall, self._settings.host)
-        retention.prune(self._directory, self._settings.keep_attempts_days, time.time())
+        directory.prune_attempts(self._directory, self._settings.keep_attempts_days, time.time())
 
     def _enter(self) -> None:
         own = self._settings
