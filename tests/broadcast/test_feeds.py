@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 import schemas
 import theatre
+from twins import memory
 
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.feeds.tcec import index, names
 from orchestrator.commands import launch
-from orchestrator.ledger import memory
 from orchestrator.season import views
 from orchestrator.season.file import load as files
 from orchestrator.season.fold import state as season_state

@@ -12,12 +12,12 @@ import pytest
 import schemas
 import test_game_pages
 import theatre
+from twins import kibitz_memory, memory
 
 from orchestrator import contract
 from orchestrator.broadcast.content import games, messages
 from orchestrator.broadcast.feeds import files, kibitzing
 from orchestrator.broadcast.feeds.tcec import kibitz
-from orchestrator.ledger import kibitz_memory, memory
 
 ATTEMPT, STEM = "a1", "The_Season_-_League"
 

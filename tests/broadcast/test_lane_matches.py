@@ -12,12 +12,13 @@ import described
 import httpx
 import pytest
 import theatre
+from twins import lane_memory, memory
 
 from orchestrator import contract
 from orchestrator.arbiter import record as pgn_record
 from orchestrator.broadcast import test_matches
 from orchestrator.broadcast.content import answers, documents, match_games, match_view, replays
-from orchestrator.ledger import lane_memory, lanes, memory
+from orchestrator.ledger import lanes
 from orchestrator.rating import sprt
 from orchestrator.testmatch import match_journal, orders, sprt_match, spsa
 

@@ -10,9 +10,10 @@ import subprocess
 import sys
 
 import pytest
+from twins import memory, seat_memory
 
 from orchestrator import contract
-from orchestrator.ledger import memory, seat_memory, seats
+from orchestrator.ledger import seats
 from worker_cpu.hall import gpu_hosts, gpu_seats
 from worker_cpu.worker import fairness
 from worker_gpu import gpus

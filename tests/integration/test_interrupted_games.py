@@ -8,11 +8,12 @@ from typing import Any
 import chess
 import harness
 import pytest
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.commands import launch
-from orchestrator.ledger import api, attempts, memory
+from orchestrator.ledger import api, attempts
 from orchestrator.season.file import load
 from orchestrator.serve import archive
 

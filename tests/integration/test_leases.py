@@ -6,9 +6,10 @@ import harness
 import hypothesis
 import pytest
 from hypothesis import strategies
+from twins import memory
 
 from orchestrator import contract
-from orchestrator.ledger import api, memory
+from orchestrator.ledger import api
 from orchestrator.serve import backoff, lease_monitor
 
 TTL = 60.0  # s: what the harness' claims ask for

@@ -12,10 +12,11 @@ import harness
 import made
 import pytest
 from click import testing
+from twins import memory
 
 from orchestrator import commands, contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, memory, mirror, restoring, store
+from orchestrator.ledger import api, mirror, restoring, store
 from orchestrator.ops import fsck
 from orchestrator.ops.fsck import findings
 from orchestrator.ops.recovery import backup, leftovers, restore

@@ -15,12 +15,13 @@ from typing import Any, NoReturn
 
 import harness
 import pytest
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.commands import launch
 from orchestrator.common import errors
-from orchestrator.ledger import api, memory
+from orchestrator.ledger import api
 from orchestrator.season.amend import operations
 from orchestrator.season.file import load
 from orchestrator.season.fold import corrections, pairing, state

@@ -8,10 +8,11 @@ import pathlib
 import harness
 import made
 import pytest
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
-from orchestrator.ledger import api, memory
+from orchestrator.ledger import api
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
 from worker_cpu.worker import recovery

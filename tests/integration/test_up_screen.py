@@ -11,10 +11,10 @@ import driver
 import harness
 import pytest
 import rich.console
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.commands import up, up_load
-from orchestrator.ledger import memory
 from orchestrator.ops import supervisor
 from orchestrator.season.fold import abandoning
 

@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from twins import memory
 
-from orchestrator.ledger import embedded_redis, memory, store
+from orchestrator.ledger import embedded_redis, store
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import TypeAlias
 
+from twins import memory
+
 from orchestrator import contract
-from orchestrator.ledger import api, memory, store
+from orchestrator.ledger import api, store
 
 Twin: TypeAlias = memory.MemoryLedger | store.RedisLedger
 

@@ -10,9 +10,10 @@ import time
 
 import pytest
 import scene
+from twins import memory
 
 from orchestrator import contract
-from orchestrator.ledger import api, memory, services, store
+from orchestrator.ledger import api, services, store
 
 Twin = scene.Twin
 

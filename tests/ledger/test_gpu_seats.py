@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 import scene
+from twins import memory, seat_memory
 
 from orchestrator import contract
-from orchestrator.ledger import api, memory, seat_memory, seat_store, seats
+from orchestrator.ledger import api, seat_store, seats
 
 BOX = "box-1"
 

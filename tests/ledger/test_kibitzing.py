@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import scene
+from twins import kibitz_memory, memory
 
-from orchestrator.ledger import keys, kibitz_memory, kibitz_store, kibitzing, memory, store
+from orchestrator.ledger import keys, kibitz_store, kibitzing, store
 
 
 @pytest.fixture

@@ -10,19 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import scene
+from twins import lane_memory, memory
 
 from orchestrator import contract
-from orchestrator.ledger import (
-    api,
-    batches,
-    embedded_redis,
-    keys,
-    lane_memory,
-    lane_store,
-    lanes,
-    memory,
-    store,
-)
+from orchestrator.ledger import api, batches, embedded_redis, keys, lane_store, lanes, store
 from orchestrator.ops import acl
 
 HALL = "main"

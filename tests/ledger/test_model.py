@@ -10,9 +10,10 @@ import pytest
 import scene
 from hypothesis import stateful
 from hypothesis import strategies as st
+from twins import memory
 
 from orchestrator import contract
-from orchestrator.ledger import api, embedded_redis, memory, store
+from orchestrator.ledger import api, embedded_redis, store
 
 HALLS = st.sampled_from(["main", "aside"])
 SEASONS = st.sampled_from(["s1", "s2"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import scene
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, keys, memory, restoring, store
+from orchestrator.ledger import api, keys, restoring, store
 
 
 def played(ledger: scene.Twin) -> contract.Token:

@@ -17,6 +17,7 @@ import harness
 import prometheus_client
 import pytest
 import redis
+from twins import kibitz_memory, memory
 
 from orchestrator import contract
 from orchestrator.commands import common, launch
@@ -27,9 +28,7 @@ from orchestrator.ledger import (
     api,
     embedded_redis,
     keys,
-    kibitz_memory,
     lane_store,
-    memory,
     services,
     store,
     vitals,

@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 import click.testing
 import harness
 import pytest
+from twins import memory
 
 from orchestrator import commands, contract
 from orchestrator.commands import common, launch
 from orchestrator.common import errors
-from orchestrator.ledger import api, farm_journal, lanes, memory, vitals
+from orchestrator.ledger import api, farm_journal, lanes, vitals
 from orchestrator.notify import channels as sending
 from orchestrator.notify import notices, outbox, runner, settings, templates
 from orchestrator.season.file import load

@@ -11,10 +11,11 @@ from typing import Any
 
 import harness
 import pytest
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, memory
+from orchestrator.ledger import api
 from worker_cpu.engines import handles
 from worker_cpu.link import lease
 

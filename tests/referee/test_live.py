@@ -8,10 +8,11 @@ import chess
 import hall
 import made
 import pytest
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.commands import watch
-from orchestrator.ledger import api, memory
+from orchestrator.ledger import api
 from worker_cpu.link import live_status
 
 

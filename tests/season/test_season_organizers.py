@@ -14,11 +14,11 @@ import pytest
 import rich.console
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins import memory
 
 from orchestrator import contract
 from orchestrator.commands import tables
 from orchestrator.common import errors
-from orchestrator.ledger import memory
 from orchestrator.season import decisions, final_standings, graph, verify_seed, views
 from orchestrator.season.amend import operations
 from orchestrator.season.file import load

@@ -11,10 +11,11 @@ from typing import Any
 
 import harness
 import pytest
+from twins import lane_memory, memory
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, lane_memory, lane_store, lanes, memory, store
+from orchestrator.ledger import api, lane_store, lanes, store
 from orchestrator.testmatch import orders, sprt_match
 
 HALL = "main"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from orchestrator.ledger import api, memory, seats
+from twins import memory
+
+from orchestrator.ledger import api, seats
 
 
 class MemorySeats:

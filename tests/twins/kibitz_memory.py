@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from orchestrator.ledger import kibitzing, memory
+from twins import memory
+
+from orchestrator.ledger import kibitzing
 
 
 class MemoryKibitzing:

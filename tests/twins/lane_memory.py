@@ -10,8 +10,10 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
 
+from twins import memory
+
 from orchestrator import contract
-from orchestrator.ledger import api, keys, lanes, memory
+from orchestrator.ledger import api, keys, lanes
 
 
 @dataclasses.dataclass
