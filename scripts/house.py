@@ -43,9 +43,7 @@ def main() -> None:
         "clients of the referee (modules that send it an order)": _sources(
             paths, r"send\(frames\.Kind\.ORDER"
         ),
-        "leases (modules of a worker that renew one at the ledger)": _sources(
-            paths, r"_(ledger|lanes)\.renew\w*\("
-        ),
+        "leases (modules that renew one on a beat)": _sources(paths, r"renewal\.failed"),
         "fork servers": _sources(paths, r"^class ForkServer"),
         "loops that fold a journal into a season's state": sum(map(_folds, trees.values())),
         "places in which a verb of the ledger (`write_ply`) is written, its script too": 1
@@ -91,11 +89,13 @@ def _folder(module: str) -> str:
 
 
 def _small(graph: grimp.ImportGraph) -> list[str]:
-    """Return the modules that have one importer and few lines."""
+    """Return the modules that have one importer and few lines; a command has its table as well."""
+    commands = (ROOT / "orchestrator" / "commands" / "__init__.py").read_text(encoding="utf-8")
     return [
         module
         for module in sorted(graph.modules)
         if len(graph.find_modules_that_directly_import(module)) == 1
+        and f'"{module}:' not in commands
         and (path := ROOT / f"{module.replace('.', '/')}.py").exists()
         and len(path.read_text(encoding="utf-8").splitlines()) < SMALL
     ]

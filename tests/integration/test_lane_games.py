@@ -25,7 +25,7 @@ from orchestrator.testmatch import orders, sprt_match
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
 from worker_cpu.link import redis_retry
-from worker_cpu.match import game as match_game
+from worker_cpu.referee import session
 from worker_cpu.worker import lane_worker
 
 
@@ -302,5 +302,5 @@ def test_the_dead_man_of_idle_engines_is_fed_while_a_result_waits(
     keeper.lane = lanes.Lane("main", "a", "h", frozenset({0}), 1)
     keeper._kept = lane_worker._Seats(("m", "1"), "first", Seated())  # type: ignore[arg-type]
     lease = lanes.Lease("main", "a", "second", contract.Token(1, 1), "m", (1,), "w", "h", 0)
-    keeper._record(lease, match_game.Interrupted("host", "as an example"), goes_on=True)
+    keeper._record(lease, session.Interrupted("host", "as an example"), goes_on=True)
     assert seen == ["fed", "asked"] * 5

@@ -19,7 +19,8 @@ import pytest
 import table
 
 from orchestrator.common import errors
-from worker_cpu.match import command, cores, game
+from worker_cpu.match import command, cores
+from worker_cpu.referee import session
 
 MANY = ("-games", "2", "-repeat", "-pgnout", "g.pgn")
 
@@ -270,15 +271,15 @@ def test_a_finished_game_is_kept_when_the_next_cannot_begin(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host that starts no third referee ends the match; the game before is in its files."""
-    seated, left = game.Seated, [1, 2]
+    seated, left = session.Seated, [1, 2]
 
-    def scarce(*arguments: Any) -> game.Seated:
+    def scarce(*arguments: Any) -> session.Seated:
         if not left:
             raise errors.HostError("no referee can be started")
         left.pop()
         return seated(*arguments)
 
-    monkeypatch.setattr(game, "Seated", scarce)
+    monkeypatch.setattr(session, "Seated", scarce)
     monkeypatch.setattr(cores, "LOCKS", ())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(errors.HostError, match="no referee"):

@@ -15,8 +15,8 @@ from orchestrator import contract
 from orchestrator.ledger import api, connection, embedded_redis, store
 from worker_cpu import settings
 from worker_cpu.engines import handles
-from worker_cpu.link import attempt as link_attempt
 from worker_cpu.link import live_status
+from worker_cpu.referee import session
 from worker_cpu.worker import hall_worker
 
 BEATS = 3  # renewals for which an engine says nothing at its start
@@ -73,11 +73,9 @@ def test_a_frozen_referee_is_an_interruption(
 ) -> None:
     """No word long after one was due: the dead man kills, the attempt is given up."""
     ledger.at_ply = at_ply
-    ledger.when_frozen = lambda: monkeypatch.setattr(
-        link_attempt, "longest_silence_ns", lambda *_: 0
-    )
-    monkeypatch.setattr(link_attempt, "FROZEN_SECONDS", 0.2)
-    monkeypatch.setattr(link_attempt, "REFEREE_SECONDS", 0.2)
+    ledger.when_frozen = lambda: monkeypatch.setattr(session, "FROZEN_SECONDS", 0.2)
+    monkeypatch.setattr(session, "longest_silence_ns", lambda *_: 0)
+    monkeypatch.setattr(session, "FROZEN_SECONDS", 60.0)
     monkeypatch.setattr(live_status, "PUBLISH_SECONDS", 0)
     configured = settings.HallSettings(
         hall="main", directory=tmp_path, redis_url="", host="h1", worker="w1",
@@ -102,7 +100,7 @@ def test_a_frozen_referee_is_an_interruption(
         finally:
             made._fork_server.end()
     ended = [entry.data for entry in ledger.read("s") if entry.kind == "attempt_ended"]
-    assert [(fact["cause"], fact["ply"]) for fact in ended] == [("referee lost", 1)]
+    assert [(fact["cause"], fact["ply"]) for fact in ended] == [(session.FROZEN, 1)]
     assert not games.survivors(order.game)
     log = next(tmp_path.rglob("*deadman*")).read_text()
     assert "referee frozen" in log
@@ -111,7 +109,7 @@ def test_a_frozen_referee_is_an_interruption(
 def test_the_patience_before_a_silent_referee_is_all_that_its_engines_may_take() -> None:
     """Both engines' start, answer and end, one after the other, and the longest broken link."""
     timeouts = contract.Timeouts(start_ms=60_000, ready_ms=10_000, quit_ms=5_000)
-    seconds = link_attempt.longest_silence_ns(timeouts, 90.5) / 1e9
+    seconds = session.longest_silence_ns(timeouts, 90.5) / 1e9
     assert seconds == 2 * (60 + 10 + 5) + 90.5
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator.common import errors
 from worker_cpu.engines import handles
-from worker_cpu.match import game
+from worker_cpu.referee import session
 
 SHORT = 0.3  # s: instead of END_SECONDS
 SLOW = 'sleep "$1"; shift; exec "$@"'
@@ -106,7 +106,7 @@ def test_games_side_by_side_start_one_interpreter(
 
     monkeypatch.setattr(subprocess.Popen, "__init__", counted)
     fork_server = handles.ForkServer()
-    seated = [game.Seated(fork_server, handles.ANYWHERE, tmp_path) for _ in range(games)]
+    seated = [session.Seated(fork_server, handles.ANYWHERE, tmp_path) for _ in range(games)]
     pids = [pid for one in seated for pid in (one.referee.pid, one.dead_man.pid)]
     assert all(map(harness.alive, pids))
     for one in seated:
@@ -124,8 +124,8 @@ def test_games_side_by_side_start_one_interpreter(
 LINK = """
 import pathlib, time
 from worker_cpu.engines import handles
-from worker_cpu.match import game
-seated = game.Seated(handles.ForkServer(), handles.ANYWHERE, pathlib.Path(), None, 2.0)
+from worker_cpu.referee import session
+seated = session.Seated(handles.ForkServer(), handles.ANYWHERE, pathlib.Path(), None, 2.0)
 print(seated.dead_man.pid, seated.referee.pid, flush=True)
 while True:
     seated.feed()

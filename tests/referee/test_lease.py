@@ -34,6 +34,7 @@ class Scene:
         claimed = self.ledger.claim(claim)
         assert isinstance(claimed, api.Claimed)
         self.claim, self.token = claim, claimed.token
+        self.carried = (0, 0)  # ply, and when it was made
         self._referee, theirs = socket.socketpair()
         channel, other = socket.socketpair()
         referee = handles.RefereeProcess(os.getpid(), channel, theirs)
@@ -43,7 +44,12 @@ class Scene:
 
     def leased(self, token: contract.Token) -> lease.Lease:
         """Return a lease under a token."""
-        return lease.Lease(self.ledger, self.claim, token, self.dead_man, BEAT_SECONDS)
+
+        def renewal() -> api.Renewed | api.Fenced:
+            claim = self.claim
+            return self.ledger.renew(claim.hall, token, claim.attempt, *self.carried)
+
+        return lease.Lease(renewal, self.dead_man, BEAT_SECONDS)
 
     def last_words(self) -> str:
         """Wait for the dead man's end; return what he told the referee of it."""
@@ -71,11 +77,11 @@ def never(*_: Any) -> Any:
     raise AssertionError("a renewal that nobody may ask for")
 
 
-def test_a_renewal_carries_the_last_ply_and_the_next_one_waits_for_its_beat(
+def test_a_renewal_is_asked_for_and_the_next_one_waits_for_its_beat(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slot shows what was carried; before its beat nothing is asked."""
-    scene.lease.carry(7, 1234)
+    """The slot shows what the renewal carried; before its beat nothing is asked."""
+    scene.carried = (7, 1234)
     scene.lease.renew()
     slot = scene.ledger.slot(harness.HALL)
     assert slot is not None
@@ -103,7 +109,7 @@ def test_an_abort_is_heard_with_a_renewal(scene: Scene) -> None:
     scene.ledger.append("s", scene.ledger.last("s"), [contract.Draft("x", {})], "op", [wish])
     scene.lease.renew()
     assert (scene.lease.aborted, scene.lease.lost) == ("fire alarm", False)
-    assert scene.last_words() == "operator: fire alarm"
+    assert scene.last_words() == "aborted: fire alarm"
 
 
 def test_a_renewal_that_fails_is_tried_again_soon(
@@ -119,3 +125,15 @@ def test_a_renewal_that_fails_is_tried_again_soon(
     assert scene.lease.rest_seconds <= lease.HURRY_SECONDS
     assert not scene.lease.lost
     assert not scene.dead_man.ended
+
+
+def test_a_lease_that_was_just_given_is_renewed_one_beat_later(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lane's game is claimed with the result before it: nothing is asked before the next beat."""
+    monkeypatch.setattr(scene.ledger, "renew", never)
+    scene.lease.asked_at(handles.boottime_ns())
+    assert 0 < scene.lease.rest_seconds <= BEAT_SECONDS
+    scene.lease.beat()
+    scene.lease.asked_at(handles.boottime_ns() - round(2 * BEAT_SECONDS * 1e9))
+    assert scene.lease.rest_seconds == 0

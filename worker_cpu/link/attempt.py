@@ -13,7 +13,7 @@ nothing and keeps no clock. Invariants:
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import functools
 import gzip
 import os
@@ -27,88 +27,58 @@ import structlog
 from orchestrator import contract
 from orchestrator.arbiter import game_zip, record, verdict
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 from worker_cpu import settings
 from worker_cpu.engines import handles
 from worker_cpu.hall import checksums, gpu_seats
 from worker_cpu.hall import directory as hall_directory
 from worker_cpu.link import blame, hold, lease, live_status, redis_retry, turns
-from worker_cpu.referee import result
+from worker_cpu.referee import result, session
 from worker_cpu.wire import frames
 
 log = structlog.get_logger()
 
-REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
-FROZEN_SECONDS = 10.0  # s: beyond what a living referee would have told of by then
+OPERATOR = "operator"  # the cause of an abort: it says nothing about engines or host
 LOG_BYTES = 64 << 20  # bytes, compressed: a long game of talkative engines has 10 MiB
 FULL = b"from here on the engines' output is left out: the log has reached its bound"
 HOST = "host"  # the cause of an attempt that this host must not play
 
 
-class Link:
-    """One attempt at one game."""
+@dataclasses.dataclass(frozen=True)
+class Hall:
+    """What all attempts of a hall have in common."""
 
-    def __init__(
-        self,
-        configured: settings.HallSettings,
-        directory: hall_directory.HallDirectory,
-        ledger: api.Ledger,
-        file_checksums: checksums.FileChecksums,
-        attribution: blame.FaultAttribution,
-        seats: gpu_seats.GpuSeats,
-    ) -> None:
-        self._settings = configured
-        self._directory = directory
-        self._ledger = ledger
-        self._checksums = file_checksums
-        self._attribution = attribution
-        self._seats = seats
-
-    def play(self, claim: api.Claim, lock: int, referee: handles.RefereeProcess) -> None:
-        """Claim the hall and see one attempt through; the hall's lock is held.
-
-        Returns when the attempt is recorded (finished or given up), refused or fenced. Raises
-        ``LedgerAwayError`` when Redis stays away: the next settling has what is left.
-        """
-        reply = redis_retry.retry(lambda: self._ledger.claim(claim))
-        if not isinstance(reply, api.Claimed):
-            log.info("claim.refused", reply=str(reply))
-            return
-        order = contract.GameOrder.decode(reply.order)
-        log.info("game.started", token=str(reply.token), white=order.white.id, black=order.black.id)
-        dead_man = handles.DeadMan(
-            log=self._directory.dead_man_log(claim.attempt),
-            scratch=self._directory.scratch_of(claim.attempt),
-            lock=lock,
-            limit_seconds=self._settings.dead_man_seconds,
-            referee=referee,
-        )
-        try:
-            Attempt(
-                self._settings,
-                self._directory,
-                self._ledger,
-                claim,
-                reply.token,
-                order,
-                dead_man,
-                referee,
-                self._checksums,
-                self._attribution,
-                self._seats.of(claim.hall, claim.attempt, reply.token),
-            ).run()
-        finally:
-            dead_man.wait()
+    settings: settings.HallSettings
+    directory: hall_directory.HallDirectory
+    ledger: store.RedisLedger
+    checksums: checksums.FileChecksums
+    attribution: blame.FaultAttribution
+    seats: gpu_seats.GpuSeats
 
 
-def longest_silence_ns(timeouts: contract.Timeouts, dead_man_seconds: float) -> int:
-    """Return how long a living referee may say nothing while no clock runs, in ns.
+def play(hall: Hall, claim: api.Claim, lock: int, referee: handles.RefereeProcess) -> None:
+    """Claim a game and see one attempt at it through; the hall's lock is held.
 
-    All its engines' time-outs off the clock, one after the other: a start, or an end, in silence;
-    and a broken link to a GPU box, which is waited for less long than the dead man waits.
+    Returns when the attempt is recorded (finished or given up), refused or fenced. Raises
+    ``LedgerAwayError`` when Redis stays away: the next settling has what is left.
     """
-    engines_ms = 2 * (timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms)
-    return engines_ms * 1_000_000 + round(dead_man_seconds * 1e9)
+    reply = redis_retry.retry(lambda: hall.ledger.claim(claim))
+    if not isinstance(reply, api.Claimed):
+        log.info("claim.refused", reply=str(reply))
+        return
+    order = contract.GameOrder.decode(reply.order)
+    log.info("game.started", token=str(reply.token), white=order.white.id, black=order.black.id)
+    dead_man = handles.DeadMan(
+        log=hall.directory.dead_man_log(claim.attempt),
+        scratch=hall.directory.scratch_of(claim.attempt),
+        lock=lock,
+        limit_seconds=hall.settings.dead_man_seconds,
+        referee=referee,
+    )
+    try:
+        Attempt(hall, claim, reply.token, order, dead_man, referee).run()
+    finally:
+        dead_man.wait()
 
 
 class Attempt:
@@ -116,41 +86,37 @@ class Attempt:
 
     def __init__(
         self,
-        configured: settings.HallSettings,
-        directory: hall_directory.HallDirectory,
-        ledger: api.Ledger,
+        hall: Hall,
         claim: api.Claim,
         token: contract.Token,
         order: contract.GameOrder,
         dead_man: handles.DeadMan,
         referee: handles.RefereeProcess,
-        file_checksums: checksums.FileChecksums,
-        attribution: blame.FaultAttribution,
-        elsewhere: gpu_seats.Seating,
     ) -> None:
-        self._settings = configured
-        self._directory = directory
-        self._ledger = ledger
+        self._settings = hall.settings
+        self._directory = hall.directory
+        self._ledger = hall.ledger
         self._claim = claim
-        self._elsewhere = elsewhere
+        self._elsewhere = hall.seats.of(claim.hall, claim.attempt, token)
         self._token = token
         self._order = order
         self._dead_man = dead_man
-        self._channel, self._referee_pid = referee.channel, referee.pid
-        self._checksums = file_checksums
+        self._referee_pid = referee.pid
+        self._checksums = hall.checksums
         self._files: Mapping[contract.Side, Mapping[str, str]] = {}
-        self._attribution = attribution
+        self._attribution = hall.attribution
         self._plies = list(order.progress.plies) if order.progress else []
         self._journaled: contract.PlyRecord | None = None
-        self._started_ms = redis_retry.retry(ledger.now_ms)  # may raise: no file is open yet
-        self._ply_log = hall_directory.AppendLog(directory.ply_log(claim.attempt))
-        self._protocol = ProtocolLog(directory.protocol_log(claim.attempt))
-        self._live = live_status.LiveStatus(ledger, order, claim, self._started_ms)
-        self._lease = lease.Lease(ledger, claim, token, dead_man, configured.beat_seconds)
+        self._carried = (0, 0)  # the last journaled ply and when it was made (ms), for renewals
+        self._started_ms = redis_retry.retry(self._ledger.now_ms)  # may raise: no file is open yet
+        self._ply_log = hall_directory.AppendLog(self._directory.ply_log(claim.attempt))
+        self._protocol = ProtocolLog(self._directory.protocol_log(claim.attempt))
+        self._live = live_status.LiveStatus(self._ledger, order, claim, self._started_ms)
+        self._lease = lease.Lease(self._renew, dead_man, self._settings.beat_seconds)
         self._turns = turns.Turns()
-        self._quiet_since = time.monotonic()
-        self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
-        self._turned_ns = time.monotonic_ns()  # since when it is the referee's turn to speak
+        self._session = session.RefereeSession(
+            referee, dead_man, order.timeouts, self._settings.dead_man_seconds
+        )
         self._ended = False
 
     def run(self) -> None:
@@ -161,14 +127,11 @@ class Attempt:
             self._write_history()
             seated = self._seated_order() if self._engines_are_there() else None
             if seated is not None:
-                self._channel.send(frames.Kind.ORDER, seated.encode().encode())
-            self._turned_ns = time.monotonic_ns()
+                self._session.send(seated.encode().encode())
             while not self._ended:
-                self._serve_channel()
+                self._serve_referee()
                 self._turns.look()
                 self._beat()
-        except frames.ChannelClosedError:
-            self._give_up("referee lost", "the referee's channel closed without an outcome")
         finally:
             self._elsewhere.free()
             self._ply_log.close()
@@ -216,13 +179,18 @@ class Attempt:
 
     # -- frames of the referee ------------------------------------------------------
 
-    def _serve_channel(self) -> None:
-        frame = self._receive()
+    def _serve_referee(self) -> None:
+        """Take a frame, or wait until the next beat or the next look at the engine that waits."""
+        frame = self._session.receive(min(self._lease.rest_seconds, self._turns.rest_seconds))
         if frame is None:
-            self._suspect_referee()
-            return
-        self._serve(frame)
-        self._turned_ns = time.monotonic_ns()
+            self._session.check()
+        else:
+            self._serve(frame)
+        match self._session.end:
+            case session.Finished(content):
+                self._finish(content)
+            case session.Interrupted(cause, evidence, excused):
+                self._give_up(cause, evidence, excused)
 
     def _serve(self, frame: frames.Frame) -> None:
         payload = frame.payload
@@ -237,42 +205,15 @@ class Attempt:
                 self._ready(payload)
             case frames.Kind.PLY:
                 self._keep_ply(payload)
-            case frames.Kind.FINISHED:
-                self._finish(payload)
-            case frames.Kind.INTERRUPTED:
-                interruption = contract.loads(payload)
-                self._give_up(
-                    interruption["cause"], interruption["evidence"], interruption.get("excused")
-                )
+            case frames.Kind.FINISHED | frames.Kind.INTERRUPTED:
+                return  # the session has the end
             case _:
                 log.error("frame.unexpected", kind=frame.kind.name)
 
-    def _receive(self) -> frames.Frame | None:
-        """Wait for a frame until the next beat, or the next look at the engine that waits."""
-        return self._channel.receive(min(self._lease.rest_seconds, self._turns.rest_seconds))
-
-    def _suspect_referee(self) -> None:
-        """Abandon the attempt when the referee misses its deadline or has lost its dead man.
-
-        A frozen referee (SIGSTOP, a stuck host) keeps its engines until the dead man ends
-        them, and is killed itself when the attempt has ended.
-        """
-        patience_ns = longest_silence_ns(self._order.timeouts, self._settings.dead_man_seconds)
-        late_ns = time.monotonic_ns() - (self._verdict_due_ns or self._turned_ns + patience_ns)
-        if late_ns > FROZEN_SECONDS * 1e9:
-            self._verdict_due_ns, self._turned_ns = 0, time.monotonic_ns()
-            log.error("referee.frozen", late_seconds=late_ns // 10**9)
-            self._dead_man.kill(f"referee frozen: no word {late_ns // 10**9} s after one was due")
-        if not self._dead_man.ended:
-            self._quiet_since = time.monotonic()
-        elif time.monotonic() - self._quiet_since > REFEREE_SECONDS:
-            self._give_up("referee lost", "the dead man has ended, the referee says nothing")
-
     def _think(self, payload: bytes) -> None:
         """Note that a clock runs, unless its ply has overtaken this word."""
-        thinking = contract.loads(payload)
-        if not self._plies or thinking["ply"] > self._plies[-1].ply:
-            self._verdict_due_ns = thinking["stall_ns"]
+        thinking = self._session.thinking
+        if thinking is not None:
             self._attribution.clock_starts(thinking["monotonic_ns"])
             self._turns.begin(thinking["side"])
             self._live.think(payload)
@@ -280,17 +221,13 @@ class Attempt:
     def _keep_ply(self, payload: bytes) -> None:
         """Make a ply durable, then let the game go on."""
         ply = contract.PlyRecord.decode(payload)
-        self._verdict_due_ns = 0
         self._turns.end(ply.side)
         self._ply_log.append(payload)
         self._plies.append(ply)  # a game that has ended is recorded whole, Redis or not
         if self._persist(lambda: self._write_ply(ply.ply, payload.decode())):
             self._journaled = ply
-            self._lease.carry(ply.ply, self._live.now_ms())
-            # Behind a game's last ply the referee waits for nothing, and may be gone before a slow
-            # Redis has it: what it has said of the end is read next.
-            with contextlib.suppress(frames.ChannelClosedError):
-                self._channel.send(frames.Kind.GO_ON)
+            self._carried = (ply.ply, self._live.now_ms())
+            self._session.go_on(ply.ply)
             self._live.ply(ply)
 
     def _write_ply(self, ply: int, payload: str) -> bool:
@@ -330,6 +267,10 @@ class Attempt:
             self._lease.beat()
         return False
 
+    def _renew(self) -> api.Renewed | api.Fenced:
+        hall, attempt = self._claim.hall, self._claim.attempt
+        return self._ledger.renew(hall, self._token, attempt, *self._carried)
+
     def _beat(self) -> None:
         """Renew the lease if it is time; does nothing for an attempt that has ended."""
         if not self._ended:
@@ -337,12 +278,11 @@ class Attempt:
 
     # -- the end --------------------------------------------------------------------
 
-    def _finish(self, payload: bytes) -> None:
+    def _finish(self, finished: dict[str, Any]) -> None:
         """Spool the finished game, then record it under the token.
 
         A fault that was the host's is no end of the game, but an interruption.
         """
-        finished = contract.loads(payload)
         self._turns.release()
         finished["remarks"] = [*finished.get("remarks", ()), *self._turns.remarks]
         self._dead_man.end()
@@ -428,7 +368,7 @@ class Attempt:
         """End the attempt as an interruption, once no engine is alive."""
         self._ended = True
         if self._lease.aborted:
-            cause, evidence, excused = lease.OPERATOR, self._lease.aborted, None
+            cause, evidence, excused = OPERATOR, self._lease.aborted, None
         self._dead_man.kill(cause)
         self._dead_man.wait()
         log.warning("game.interrupted", cause=cause, evidence=evidence)

@@ -23,7 +23,7 @@ from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.common import files
 from worker_cpu.engines import handles
-from worker_cpu.wire import frames
+from worker_cpu.referee import session
 
 SPARE_TASKS = 16  # threads and processes that an engine has beside those that search
 MOST_TASKS = 256  # beyond its search threads an engine's own swarm is no measure of a host
@@ -123,32 +123,30 @@ class HostProbe:
             limit_seconds=PROBE_SECONDS,
             referee=referee,
         )
+        order = self._order(tasks)
+        playing = session.RefereeSession(referee, dead_man, order.timeouts, PROBE_SECONDS)
         try:
-            referee.channel.send(frames.Kind.ORDER, self._order(tasks).encode().encode())
-            return self._listen(referee.channel, meanwhile)
-        except frames.ChannelClosedError as error:
-            return f"the referee is gone: {error}"
+            playing.send(order.encode().encode())
+            return self._listen(playing, meanwhile)
         finally:
             dead_man.end()
             referee.end()
             dead_man.wait()
 
-    def _listen(self, channel: frames.Channel, meanwhile: Callable[[], None]) -> str:
+    def _listen(self, playing: session.RefereeSession, meanwhile: Callable[[], None]) -> str:
         deadline = time.monotonic() + PROBE_SECONDS
-        while time.monotonic() < deadline:
+        while playing.end is None and time.monotonic() < deadline:
             meanwhile()
-            frame = channel.receive(POLL_SECONDS)
-            if frame is None:
-                continue
-            if frame.kind is frames.Kind.INTERRUPTED:
-                interruption = contract.loads(frame.payload)
-                return f"{interruption['cause']}: {interruption['evidence']}"
-            if frame.kind is frames.Kind.FINISHED:
-                finished = contract.loads(frame.payload)
+            playing.receive(POLL_SECONDS)
+        match playing.end:
+            case session.Finished(finished):
                 outcome = contract.Outcome.model_validate(finished["outcome"])
                 played = outcome.ending is contract.Ending.MAX_MOVES
                 return "" if played else f"{outcome.details}; {outcome.note}"
-        return f"no end of two moves within {PROBE_SECONDS:g} s"
+            case session.Interrupted(cause, evidence):
+                return f"{cause}: {evidence}"
+            case _:
+                return f"no end of two moves within {PROBE_SECONDS:g} s"
 
     def _order(self, tasks: int) -> contract.GameOrder:
         command = (*self._command, "--tasks", str(tasks))

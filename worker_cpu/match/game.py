@@ -1,110 +1,24 @@
-"""One game of a match in flight: a small link that keeps its plies in memory.
+"""One game of a match in flight: its plies are kept in memory (``referee/session`` plays it).
 
-It feeds the dead man and turns the referee's last word into a game's end, with the PGN that
-the referee has written or, when somebody asks, a record; a ply of an order that waits for it
-is answered with GO_ON at once. Invariants: an interruption is no result; engines of a game
-that is over are gone, or idle and kept for the next, before it is said to be over.
+It turns the referee's last word into a game's end, with the PGN that the referee has written or,
+when somebody asks, a record; a ply of an order that waits for it is answered with GO_ON at once.
+Invariant: an interruption is no result.
 """
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import pathlib
+import select
 import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from orchestrator import contract
-from orchestrator.common import errors
-from worker_cpu.engines import handles
-from worker_cpu.referee import result
+from worker_cpu.referee import result, session
 from worker_cpu.wire import frames
 
-LIMIT_SECONDS = 60.0  # s: engines die this long after the match's process fell silent
-QUIT_SECONDS = 10.0  # s: kept engines that are told to quit are killed long before
-FROZEN_SECONDS = 10.0  # s: beyond the stall that a living referee would have told of
-
-
-@dataclasses.dataclass(frozen=True)
-class Interrupted:
-    """A game that ended without a verdict."""
-
-    cause: str
-    evidence: str
-
-
-End: TypeAlias = result.Ended | Interrupted
+End: TypeAlias = result.Ended | session.Interrupted
 Hear: TypeAlias = Callable[[frames.Chunk], None]
 Watch: TypeAlias = Callable[[frames.Frame], None]
-
-
-class Seated:
-    """A referee and a dead man that wait for a game."""
-
-    def __init__(
-        self,
-        fork_server: handles.ForkServer,
-        cores: handles.Cores,
-        scratch: pathlib.Path,
-        lock: int | None = None,
-        limit_seconds: float = LIMIT_SECONDS,
-    ) -> None:
-        """Start both; raise ``HostError`` when they cannot be started.
-
-        ``lock`` is the hall's, or its lane's, where the game is played in one.
-        """
-        self.referee = fork_server.referee(cores)
-        try:
-            self.dead_man = handles.DeadMan(
-                log=scratch / "deadman.jsonl",
-                scratch=scratch,
-                lock=lock,
-                limit_seconds=limit_seconds,
-                referee=self.referee,
-                fork_server=fork_server,
-            )
-        except errors.HostError:
-            self.referee.end()
-            raise
-        self.keeps = False  # engines of the last game may have stayed
-        self._dismissed = False
-
-    @property
-    def waits(self) -> bool:
-        """Say whether both live and may play another order."""
-        return self.keeps and not self.dead_man.ended and not self.referee.ended(0)
-
-    def feed(self) -> None:
-        """Tell the dead man that this process lives."""
-        self.dead_man.feed(handles.boottime_ns())
-
-    def dismiss(self) -> None:
-        """Let both end, the engines that stayed first; ``gone`` says when all have."""
-        self._dismissed = self._dismissed or self.keeps
-        if self.keeps:
-            self.keeps = False
-            with contextlib.suppress(frames.ChannelClosedError):
-                self.referee.channel.send(frames.Kind.DISMISS)
-        elif not self._dismissed or self.referee.ended(0):
-            self.dead_man.end()
-
-    def gone(self) -> bool:
-        """Say, without waiting, whether both are gone after ``dismiss``."""
-        self.dismiss()
-        if self.dead_man.ended:
-            self.leave()
-            return True
-        return False
-
-    def leave(self) -> None:
-        """End both after a game, or without one; returns when they are gone."""
-        self.dismiss()
-        if self._dismissed:
-            self.referee.ended(QUIT_SECONDS)
-        self.dead_man.end()
-        self.referee.end()
-        self.dead_man.wait()
 
 
 class Sealed:
@@ -120,7 +34,7 @@ class Game:
 
     def __init__(
         self,
-        seated: Seated,
+        seated: session.Seated,
         sealed: Sealed,
         site: str,
         hear: Hear | None = None,
@@ -128,62 +42,49 @@ class Game:
     ) -> None:
         """Send the order; ``hear`` takes the engines' traffic, ``watch`` each frame as it comes."""
         self.order = sealed.order
-        self._seated, self._site, self._hear, self._watch = seated, site, hear, watch
+        self._site, self._hear, self._watch = site, hear, watch
         self._plies: list[bytes] = []
         self._pgn: list[bytes] = []
         self._started_ms = _now_ms()
-        self._verdict_due_ns = 0  # monotonic: the stall of the move in progress, 0 for none
-        self._end: End | None = None
-        self._channel = seated.referee.channel
-        try:
-            self._channel.send(frames.Kind.ORDER, sealed.payload)
-        except frames.ChannelClosedError as error:
-            self._end = Interrupted("referee lost", str(error))
+        self._session = seated.session(self.order.timeouts)
+        self._session.send(sealed.payload)
 
     def fileno(self) -> int:
         """Return the descriptor of the referee's channel, for a poll loop."""
-        return self._channel.fileno()
+        return self._session.fileno()
 
     def serve(self) -> End | None:
         """Take what the referee sent; return the end when the game has one."""
-        try:
-            for frame in self._channel.ready() if self._end is None else ():
-                self._take(frame)
-        except frames.ChannelClosedError as error:
-            self._end = self._end or Interrupted("referee lost", str(error))
-        return self._end
+        for frame in self._session.ready():
+            self._take(frame)
+        return self._end()
 
-    def frozen(self) -> bool:
-        """Say whether the referee has let a stall pass without a word: it is stuck."""
-        late_ns = time.monotonic_ns() - self._verdict_due_ns
-        return self._verdict_due_ns > 0 and late_ns > FROZEN_SECONDS * 1e9
+    def check(self) -> End | None:
+        """Look after a referee that says nothing; return the end of one that is given up."""
+        self._session.check()
+        return self._end()
 
     def drop(self, reason: str) -> None:
         """Let the dead man write down why and kill the engines."""
-        self._seated.dead_man.kill(reason)
+        self._session.drop(reason)
+
+    def _end(self) -> End | None:
+        end = self._session.end
+        return self._ended(end.content) if isinstance(end, session.Finished) else end
 
     def _take(self, frame: frames.Frame) -> None:
         if self._watch is not None:
             self._watch(frame)
         match frame.kind:
-            case frames.Kind.THINK:
-                self._verdict_due_ns = contract.loads(frame.payload)["stall_ns"]
             case frames.Kind.PLY:
                 self._plies.append(frame.payload)
-                self._verdict_due_ns = 0
                 if self.order.journaled:
-                    with contextlib.suppress(frames.ChannelClosedError):  # said by the next read
-                        self._channel.send(frames.Kind.GO_ON)
+                    self._session.go_on(contract.loads(frame.payload)["ply"])
             case frames.Kind.CHUNK:
                 if self._hear is not None:
                     self._hear(frames.Chunk.decode(frame.payload))
             case frames.Kind.PGN:
                 self._pgn.append(frame.payload)
-            case frames.Kind.FINISHED:
-                self._end = self._ended(contract.loads(frame.payload))
-            case frames.Kind.INTERRUPTED:
-                interruption = contract.loads(frame.payload)
-                self._end = Interrupted(interruption["cause"], interruption["evidence"])
             case _:
                 return
 
@@ -213,6 +114,23 @@ class Game:
             unmet=tuple(result.unmet(finished, self.order)),
             remarks=tuple(finished.get("remarks", ())),
         )
+
+
+def play(
+    seated: session.Seated,
+    sealed: Sealed,
+    site: str,
+    rest_seconds: Callable[[], float],
+    meanwhile: Callable[[], None],
+) -> End:
+    """See one game through; ``meanwhile`` is called when the time to rest is over, or sooner."""
+    game = Game(seated, sealed, site)
+    poll = select.poll()
+    poll.register(game.fileno(), select.POLLIN)
+    while (end := game.serve() or game.check()) is None:
+        poll.poll(rest_seconds() * 1000)
+        meanwhile()
+    return end
 
 
 def _now_ms() -> int:

@@ -35,7 +35,7 @@ from orchestrator.common import errors, files
 from worker_cpu.engines import ssh
 from worker_cpu.hall import gpu_hosts
 from worker_cpu.match import cli_values, engines
-from worker_cpu.match import game as games
+from worker_cpu.referee import session
 
 ROOT = ".cache/farm-match"  # below the home there
 STALE_DAYS = 7  # days: what a match that was killed has left is removed by a later one
@@ -128,7 +128,7 @@ class Hosts:
         self, field: Sequence[engines.Engine], boxes: pathlib.Path | None, match: str
     ) -> None:
         """Find out how each is reached; raise ``UsageError`` where that is not known."""
-        addresses = gpu_hosts.load(boxes, games.LIMIT_SECONDS)
+        addresses = gpu_hosts.load(boxes, session.LIMIT_SECONDS)
         self._match = match
         self._engines = [engine for engine in field if engine.spec.box]
         self._boxes = {

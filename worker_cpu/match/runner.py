@@ -32,13 +32,12 @@ from orchestrator.common import errors
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.match import arguments, engine_lines, game, journal, live, schedule, stopping
-from worker_cpu.referee import forkserver
+from worker_cpu.referee import forkserver, session
 from worker_cpu.referee import result as referee_result
 from worker_cpu.wire import frames
 
-FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``game.LIMIT_SECONDS``
+FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``session.LIMIT_SECONDS``
 TRIES = 3  # attempts at one game that the host may spoil
-FROZEN = "referee frozen"  # the cause of an interruption
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
 
 
@@ -92,8 +91,8 @@ class Lane:
         self.cores = cores
         self.slot: schedule.Slot | None = None
         self.game: game.Game | None = None
-        self.seated: game.Seated | None = None
-        self.spare: game.Seated | None = None
+        self.seated: session.Seated | None = None
+        self.spare: session.Seated | None = None
         self.free_at = 0.0
 
 
@@ -124,7 +123,7 @@ class Runner:
         self._fork_server = handles.ForkServer(confinement, forkserver.forked)
         self._poll = select.poll()
         self._busy: dict[int, Lane] = {}
-        self._leaving: list[game.Seated] = []
+        self._leaving: list[session.Seated] = []
         self._tries: collections.Counter[int] = collections.Counter()
         self._queue: collections.deque[schedule.Slot] = collections.deque()
         self._ahead: dict[str, game.Sealed] = {}
@@ -199,8 +198,8 @@ class Runner:
         if self._queue and not lane.game.order.keep:  # else these seats play on
             lane.spare = self._seat(lane)
 
-    def _seat(self, lane: Lane) -> game.Seated:
-        return game.Seated(self._fork_server, lane.cores, self._scratch)
+    def _seat(self, lane: Lane) -> session.Seated:
+        return session.Seated(self._fork_server, lane.cores, self._scratch)
 
     def _sealed(self, slot: schedule.Slot) -> game.Sealed:
         """Return the order of a game's next attempt, if possible the one written ahead."""
@@ -242,16 +241,16 @@ class Runner:
             for seated in (lane.seated, lane.spare):
                 if seated is not None:
                     seated.feed()
-            if lane.game is not None and lane.game.frozen():
-                lane.game.drop(FROZEN)
-                self._again(self._vacate(lane), game.Interrupted(FROZEN, "no word after a stall"))
+            end = None if lane.game is None else lane.game.check()
+            if isinstance(end, session.Interrupted):
+                self._again(self._vacate(lane), end)
 
     def _serve(self, lane: Lane) -> None:
         assert lane.game is not None
         end = lane.game.serve()
         if end is None:
             return
-        if isinstance(end, game.Interrupted):
+        if isinstance(end, session.Interrupted):
             self._again(self._vacate(lane), end)
             return
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
@@ -273,7 +272,7 @@ class Runner:
             self._dismiss(lane.spare)
             lane.spare = None
 
-    def _dismiss(self, seated: game.Seated) -> None:
+    def _dismiss(self, seated: session.Seated) -> None:
         seated.dismiss()
         self._leaving.append(seated)
 
@@ -295,7 +294,7 @@ class Runner:
         slot, lane.slot, lane.game, lane.seated = lane.slot, None, None, None
         return slot
 
-    def _again(self, slot: schedule.Slot, end: game.Interrupted) -> None:
+    def _again(self, slot: schedule.Slot, end: session.Interrupted) -> None:
         self._report.interrupted(slot, end.cause, end.evidence)
         what = f"game {slot.number}: {end.cause}: {end.evidence}"
         if end.cause == REFUSED_ORDER:

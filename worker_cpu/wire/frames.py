@@ -227,6 +227,10 @@ class Channel:
             self._read()
         return self._frames.pop(0)
 
+    def waiting(self) -> bool:
+        """Say whether something is here that was not read yet."""
+        return bool(self._frames) or self._wait(select.POLLIN, 0.0)
+
     def ready(self) -> list[Frame]:
         """Return the frames that are here now, without waiting: for a poll loop."""
         if self._wait(select.POLLIN, 0.0):

@@ -136,7 +136,7 @@ class HallWorker:
                     self._fork_server, self._cores, self._directory.root, lock
                 )
                 attribution = blame.FaultAttribution(self._stalls, self._last_fault, probe)
-                player = attempt.Link(
+                hall = attempt.Hall(
                     self._settings,
                     self._directory,
                     self._ledger,
@@ -144,7 +144,7 @@ class HallWorker:
                     attribution,
                     self._gpu_seats,
                 )
-                player.play(claim, lock, referee)
+                attempt.play(hall, claim, lock, referee)
             finally:
                 referee.end()
             return

@@ -15,10 +15,10 @@ an official game waits. Invariants:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import pathlib
 import secrets
-import select
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,9 +33,10 @@ from worker_cpu import settings
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.hall import checksums, directory, gpu_hosts, gpu_seats
 from worker_cpu.host import speed
+from worker_cpu.link import lease as leases
 from worker_cpu.link import redis_retry
 from worker_cpu.match import cores, game
-from worker_cpu.referee import engine_reuse, result
+from worker_cpu.referee import engine_reuse, result, session
 
 log = structlog.get_logger()
 
@@ -44,7 +45,6 @@ BATCH_GAMES = 16  # at most so many are claimed at once
 BATCH_SECONDS = 10.0  # s: so long a lane may have games that another one could begin
 LOCK_SECONDS = 3.0  # s: an official game that has just ended needs so long to clean up
 SEATED_SECONDS = 900.0  # s: engines elsewhere get new seats well before their GPUs may be taken
-NS = 1_000_000_000
 NODES = pathlib.Path("/sys/devices/system/node")
 
 
@@ -175,18 +175,19 @@ class LaneWorker:
     def _play(self, lease: lanes.Lease, lock: int) -> game.End:
         spec = self._spec(lease)
         if spec is None:
-            return game.Interrupted("closed", lanes.STOPPED)
+            return session.Interrupted("closed", lanes.STOPPED)
         end: game.End | None = None
         stays = False
         try:
             order = self._checksums.verify(self._order(spec, lease)).order
             own = self._seats(spec, lease, lock)
-            attempt = _Attempt(self._lanes, self._settings, lease, own.seated, self._asked_ns)
-            order = own.seats_elsewhere(order, attempt.beat)
+            renewed = self._renewed(lease, own.seated)
+            order = own.seats_elsewhere(order, renewed.beat)
             stays = bool(order.keep)
-            end = attempt.run(order)
+            sealed, site = game.Sealed(order), f"{lease.hall}/{lease.lane}"
+            end = game.play(own.seated, sealed, site, lambda: renewed.rest_seconds, renewed.beat)
         except errors.HostError as error:
-            return game.Interrupted("host", str(error))
+            return session.Interrupted("host", str(error))
         else:
             return end
         finally:
@@ -194,6 +195,15 @@ class LaneWorker:
                 own.seated.keeps = True
             else:
                 self._leave()
+
+    def _renewed(self, lease: lanes.Lease, seated: session.Seated) -> leases.Lease:
+        """Return what renews the lease: it was claimed, or renewed with a result, a moment ago."""
+        renewal = functools.partial(
+            self._lanes.renew_lane, lease.hall, lease.lane, lease.token, lease.attempt
+        )
+        renewed = leases.Lease(renewal, seated.dead_man, self._settings.beat_seconds)
+        renewed.asked_at(self._asked_ns)
+        return renewed
 
     def _order(self, spec: orders.Spec, lease: lanes.Lease) -> contract.GameOrder:
         """Return the order of a game whose PGN is written in the lane; nobody wants its plies."""
@@ -232,7 +242,7 @@ class LaneWorker:
         own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
         scratch = self._directory.scratch_of(lease.attempt)
         limit = self._settings.dead_man_seconds
-        seated = game.Seated(self._fork_server, own, scratch, lock, limit)
+        seated = session.Seated(self._fork_server, own, scratch, lock, limit)
         self._kept = _Seats((lease.match, lease.run), lease.attempt, seated)
         if spec.boxes:
             files.write(self._left, " ".join((lease.attempt, *spec.boxes)).encode())
@@ -274,7 +284,7 @@ class LaneWorker:
 
     def _record(self, lease: lanes.Lease, end: game.End, *, goes_on: bool) -> tuple[int, ...]:
         """Journal how the lease's first game ended; return those that the lane goes on with."""
-        kind = lanes.LOST if isinstance(end, game.Interrupted) else lanes.GAME
+        kind = lanes.LOST if isinstance(end, session.Interrupted) else lanes.GAME
         outcome = _result(end)
         if isinstance(end, result.Ended):
             spec = self._specs.get((lease.match, lease.run))
@@ -302,7 +312,7 @@ class _Seats:
 
     match: tuple[str, str]  # and its opening
     attempt: str
-    seated: game.Seated
+    seated: session.Seated
     elsewhere: gpu_seats.Seating | None = None  # None: both engines play in the lane
     since: float = dataclasses.field(default_factory=time.monotonic)
     _addresses: Mapping[str, contract.SeatAddress] = dataclasses.field(default_factory=dict)
@@ -335,66 +345,9 @@ class _Seats:
         return self.elsewhere is None or end.outcome.ending not in engine_reuse.FAULTS
 
 
-class _Attempt:
-    """One game in the lane: its lease, which is renewed, its dead man, its referee."""
-
-    def __init__(
-        self,
-        ledger_lanes: lanes.Lanes,
-        configured: settings.HallSettings,
-        lease: lanes.Lease,
-        seated: game.Seated,
-        asked_ns: int,
-    ) -> None:
-        self._lanes, self._settings, self._lease, self._seated = (
-            ledger_lanes,
-            configured,
-            lease,
-            seated,
-        )
-        # Claimed or renewed as it was asked for then: nothing is to be asked before the next beat.
-        since = (handles.boottime_ns() - asked_ns) / NS
-        self._next_beat = time.monotonic() + configured.beat_seconds - since
-        seated.dead_man.feed(asked_ns)
-
-    def run(self, order: contract.GameOrder) -> game.End:
-        """See the game through; an interruption is no result."""
-        site = f"{self._lease.hall}/{self._lease.lane}"
-        played = game.Game(self._seated, game.Sealed(order), site)
-        poll = select.poll()
-        poll.register(played.fileno(), select.POLLIN)
-        while (end := played.serve()) is None:
-            poll.poll(max(0.0, self._next_beat - time.monotonic()) * 1000)
-            self.beat()
-            if played.frozen():
-                played.drop("referee frozen")
-                return game.Interrupted("referee frozen", "no word after a stall")
-            if self._seated.dead_man.ended:
-                return played.serve() or game.Interrupted("dead man", "he ended the engines")
-        return end
-
-    def beat(self) -> None:
-        """Renew the lease when that is due."""
-        if time.monotonic() >= self._next_beat:
-            self._renew()
-
-    def _renew(self) -> None:
-        self._next_beat = time.monotonic() + self._settings.beat_seconds
-        asked = handles.boottime_ns()
-        lease = self._lease
-        try:
-            reply = self._lanes.renew_lane(lease.hall, lease.lane, lease.token, lease.attempt)
-        except errors.LedgerAwayError as error:
-            log.warning("renewal.failed", error=str(error))
-            return
-        if isinstance(reply, api.Fenced) or reply.abort:
-            why = "fenced" if isinstance(reply, api.Fenced) else reply.abort
-            self._seated.dead_man.kill(why)
-        else:
-            self._seated.dead_man.feed(asked)
-
-
-def settle(ledger_lanes: lanes.Lanes, hall_name: str, host: str, lane: str | None = None) -> None:
+def settle(
+    ledger_lanes: lane_store.RedisLanes, hall_name: str, host: str, lane: str | None = None
+) -> None:
     """Give up what died with this host's workers: one lane's game, or those of all lanes.
 
     The caller holds the lock of the lane, or of the whole hall, so no engine is alive.
@@ -413,7 +366,7 @@ def batch_size(game_seconds: float) -> int:
     return max(1, 2 * pairs)
 
 
-def is_known(ledger_lanes: lanes.Lanes, configured: settings.HallSettings) -> bool:
+def is_known(ledger_lanes: lane_store.RedisLanes, configured: settings.HallSettings) -> bool:
     """Say whether the ledger knows this worker's lane, with its cores."""
     name, cpus = configured.lane, configured.engine_cpus
     return any(
@@ -505,7 +458,7 @@ def _lease(claim: lanes.LaneClaim, dealt: lanes.Dealt) -> lanes.Lease:
 
 
 def _result(played: game.End) -> dict[str, str | int | None]:
-    if isinstance(played, game.Interrupted):
+    if isinstance(played, session.Interrupted):
         return {"cause": played.cause, "evidence": played.evidence}
     outcome = played.outcome
     return {

@@ -15,7 +15,6 @@ import contextlib
 import os
 import pathlib
 import secrets
-import select
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +27,10 @@ from worker_cpu.engines import handles
 from worker_cpu.hall import checksums, gpu_hosts, gpu_seats
 from worker_cpu.hall import directory as hall_directory
 from worker_cpu.match import game
+from worker_cpu.referee import session
 
 LOCK_SECONDS = 1.0  # s: an official game that has just ended needs so long to clean up
-FEED_SECONDS = 5.0  # s: beat towards the dead man, well below ``game.LIMIT_SECONDS``
+FEED_SECONDS = 5.0  # s: beat towards the dead man, well below ``session.LIMIT_SECONDS``
 NOWHERE = "unix://"  # the address of no Redis: a hall of its own has none
 GAMES = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
 
@@ -117,7 +117,7 @@ def _games(
         for order in orders:
             if official.waits:
                 return
-            seated = game.Seated(fork_server, cores, scratch, lock)
+            seated = session.Seated(fork_server, cores, scratch, lock)
             elsewhere = places.of(configured.hall, f"trial-{secrets.token_hex(8)}", None)
             try:
                 ready = elsewhere.seat(pinned.verify(order).order, seated.feed).order
@@ -129,19 +129,12 @@ def _games(
         fork_server.end()
 
 
-def _played(seated: game.Seated, order: contract.GameOrder, hall_name: str) -> contract.GameRecord:
+def _played(
+    seated: session.Seated, order: contract.GameOrder, hall_name: str
+) -> contract.GameRecord:
     """See one game through; raise ``HostError`` when it is interrupted."""
-    playing = game.Game(seated, game.Sealed(order), hall_name)
-    poll = select.poll()
-    poll.register(playing.fileno(), select.POLLIN)
-    while (end := playing.serve()) is None:
-        poll.poll(FEED_SECONDS * 1000)
-        seated.feed()
-        if playing.frozen():
-            playing.drop("referee frozen")
-            end = game.Interrupted("referee frozen", "no word after a stall")
-            break
-    if isinstance(end, game.Interrupted):
+    end = game.play(seated, game.Sealed(order), hall_name, lambda: FEED_SECONDS, seated.feed)
+    if isinstance(end, session.Interrupted):
         raise errors.HostError(f"{order.game}: {end.cause}: {end.evidence}")
     assert end.record is not None
     return end.record()

@@ -17,7 +17,7 @@ import clock_runners
 from orchestrator import contract
 from worker_cpu.engines import handles
 from worker_cpu.match import cores, game
-from worker_cpu.referee import result
+from worker_cpu.referee import result, session
 
 PATIENCE_MS = 60_000  # ms: a referee that says nothing for so long is broken
 
@@ -75,7 +75,7 @@ def _play(
     fork_server: handles.ForkServer, order: contract.GameOrder, scratch: pathlib.Path
 ) -> contract.GameRecord:
     lane = cores.allot(1, 1, cores.available(frozenset()))[0]
-    seated = game.Seated(fork_server, lane, scratch)
+    seated = session.Seated(fork_server, lane, scratch)
     seated.feed()
     playing = game.Game(seated, game.Sealed(order), "")
     poll = select.poll()
