@@ -262,7 +262,7 @@ def running(root: pathlib.Path, extra: dict[str, str] | None = None) -> Iterator
         farm.stop()
 
 
-def serve_once(ledger: api.Ledger, archive: pathlib.Path) -> None:
+def serve_once(ledger: store.RedisLedger, archive: pathlib.Path) -> None:
     """Let a ``serve`` that remembers nothing make one pass; it rings nobody."""
     server = loop.Server(ledger, archive, lambda _: None)
     server.once()
@@ -601,7 +601,7 @@ def invented(
 
 
 def up_screen_of(
-    ledger: api.Ledger,
+    ledger: store.RedisLedger,
     told: io.StringIO,
     others: up_load.Others | None = None,
     *,

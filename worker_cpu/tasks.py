@@ -29,7 +29,7 @@ from celery.worker import state
 
 from orchestrator.common import errors
 from orchestrator.contract import bells
-from orchestrator.ledger import api, lane_store, store
+from orchestrator.ledger import lane_store, store
 from worker_cpu import settings
 from worker_cpu.engines import mounts
 from worker_cpu.host import heartbeat
@@ -180,7 +180,7 @@ def _end_when_drained(hall: settings.HallSettings) -> None:
         pause.wait(DRAIN_POLL_SECONDS)
 
 
-def _plays(ledger: api.Ledger, hall: settings.HallSettings) -> bool:
+def _plays(ledger: store.RedisLedger, hall: settings.HallSettings) -> bool:
     """Say whether this worker has a game in flight: so long a drain may be taken back."""
     slot = ledger.slot(hall.hall) if hall.lane == settings.WHOLE else None
     return slot is not None and slot.worker == hall.worker

@@ -47,7 +47,7 @@ class Box:
     def __init__(self, configured: settings.BoxSettings) -> None:
         self._settings = configured
         self._ledger = store.connect(configured.redis_url)
-        self._seats: seats.Seats = seat_store.RedisSeats(self._ledger.server)
+        self._seats: seat_store.RedisSeats = seat_store.RedisSeats(self._ledger.server)
         self._runs = stale_agents.Runs(configured.directory)
         self._files = files.Files(configured.engines, configured.directory / "incoming")
         self._busy = threading.Lock()

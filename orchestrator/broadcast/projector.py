@@ -8,6 +8,7 @@ same documents and files from the same journal; the season never waits for it (S
 from __future__ import annotations
 
 import contextlib
+import functools
 import pathlib
 import threading
 import time
@@ -200,12 +201,10 @@ class Projector:
         touched: set[str] = set()
         results: list[messages.Message] = []
         try:
-            while not season.damaged and (
-                entries := self._source.read(season.id, season.state.seq)
-            ):
-                for entry in entries:
-                    touched |= season.apply(entry)
-                    results += _results(season, entry)
+            read = functools.partial(self._source.read, season.id)
+            for entry, events_touched in () if season.damaged else season.follow(read):
+                touched |= events_touched
+                results += _results(season, entry)
         except errors.LedgerDamagedError:
             # By a newer farm, or damaged: it stands as it was, the others are shown on.
             log.exception("broadcast.season_unreadable", season=season.id)

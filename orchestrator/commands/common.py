@@ -6,6 +6,7 @@ import contextlib
 import functools
 import getpass
 import os
+import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -38,6 +39,16 @@ def redis_url() -> str:
     )
 
 
+def matches_folder() -> pathlib.Path:
+    """Return where this machine keeps its test matches."""
+    return data_directory() / "tests"
+
+
+def match_folder(match: str) -> pathlib.Path:
+    """Return where this machine keeps a test match."""
+    return matches_folder() / match
+
+
 @contextlib.contextmanager
 def open_ledger() -> Iterator[store.RedisLedger]:
     """Open the ledger for one command and close it afterwards."""
@@ -48,7 +59,7 @@ def open_ledger() -> Iterator[store.RedisLedger]:
         ledger.close()
 
 
-def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
+def fold(ledger: store.RedisLedger, season: str) -> state.SeasonState:
     """Fold a season's journal up to now; raise ``RefusedError`` when there is none."""
     folded = state.SeasonState(season)
     _catch_up(ledger, season, folded)
@@ -58,24 +69,26 @@ def fold(ledger: api.Ledger, season: str) -> state.SeasonState:
     return folded
 
 
-def _catch_up(ledger: api.Ledger, season: str, folded: state.SeasonState) -> None:
+def _catch_up(ledger: store.RedisLedger, season: str, folded: state.SeasonState) -> None:
     for _ in follow(ledger, season, folded):
         pass
 
 
-def follow(ledger: api.Ledger, season: str, folded: state.SeasonState) -> Iterator[contract.Entry]:
+def follow(
+    ledger: store.RedisLedger, season: str, folded: state.SeasonState
+) -> Iterator[contract.Entry]:
     """Fold what was journaled since a state; yield each entry as soon as it is folded."""
     return state.follow(folded, functools.partial(ledger.read, season))
 
 
-def journal(ledger: api.Ledger, season: str, after: int = 0) -> Iterator[contract.Entry]:
+def journal(ledger: store.RedisLedger, season: str, after: int = 0) -> Iterator[contract.Entry]:
     """Yield a journal's entries after a sequence number, however many there are."""
     while batch := ledger.read(season, after):
         yield from batch
         after = batch[-1].seq
 
 
-def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
+def choose(ledger: store.RedisLedger, season: str | None) -> state.SeasonState:
     """Fold the season named, else the one to be looked at (``choice.shown``)."""
     if season is not None:
         return fold(ledger, season)
@@ -83,7 +96,7 @@ def choose(ledger: api.Ledger, season: str | None) -> state.SeasonState:
     return current.shown(candidates) or candidates[-1]
 
 
-def choose_open(ledger: api.Ledger, season: str | None) -> state.SeasonState:
+def choose_open(ledger: store.RedisLedger, season: str | None) -> state.SeasonState:
     """Fold the season named, else the only one that is not over, for what changes it.
 
     Raise ``UsageError`` where several are open.
@@ -94,12 +107,12 @@ def choose_open(ledger: api.Ledger, season: str | None) -> state.SeasonState:
     return current.only_open(candidates) or candidates[-1]
 
 
-def several_open(ledger: api.Ledger) -> bool:
+def several_open(ledger: store.RedisLedger) -> bool:
     """Say whether more than one season is not over: a change must name its season then."""
     return len(_candidates(ledger)) > 1
 
 
-def _candidates(ledger: api.Ledger) -> list[state.SeasonState]:
+def _candidates(ledger: store.RedisLedger) -> list[state.SeasonState]:
     """Fold all seasons that are not over, else the latest; one that is damaged is passed over."""
     seasons = ledger.seasons()
     if not seasons:
@@ -128,7 +141,7 @@ def skip(season: str, error: errors.FarmError) -> None:
     click.secho(output.plain(text), err=True, fg="red")
 
 
-def _over(ledger: api.Ledger, season: str) -> bool:
+def _over(ledger: store.RedisLedger, season: str) -> bool:
     """Say whether a journal's last entry ends its season: nothing of it has to be folded then."""
     last = ledger.read(season, ledger.last(season) - 1, 1)
     return bool(last) and last[0].kind in entries.ENDS
@@ -164,14 +177,14 @@ def author(ledger: store.RedisLedger, name: str) -> str:
 
 
 def append_farm(
-    ledger: api.Ledger, draft: contract.Draft, by: str, effects: Sequence[api.Effect] = ()
+    ledger: store.RedisLedger, draft: contract.Draft, by: str, effects: Sequence[api.Effect] = ()
 ) -> None:
     """Append one fact to the farm's own journal, whatever its end is by now."""
     farm_journal.append(ledger, draft, by, effects)
 
 
 def append_season(
-    ledger: api.Ledger,
+    ledger: store.RedisLedger,
     folded: state.SeasonState,
     drafts: Callable[[state.SeasonState], Sequence[contract.Draft]],
     by: str,

@@ -61,13 +61,10 @@ def _begun(ledger: store.RedisLedger, context: click.Context) -> state.SeasonSta
 
     Behind an option without its value click has sorted nothing yet: SEASON is among ``args``.
     """
-    folded = state.SeasonState()
     launched = ledger.seasons()
     typed = [*map(context.params.get, ("season", "season_named")), *context.args]
     meant = [*launched[-1:], *(season for season in launched if season in typed)]
-    for entry in ledger.read(meant[-1], 0, 1) if meant else ():
-        folded.apply(entry)
-    return folded
+    return state.fold(ledger.read(meant[-1], 0, 1) if meant else ())
 
 
 def _asked(question: Callable[[store.RedisLedger], Iterable[str]]) -> list[str]:

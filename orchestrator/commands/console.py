@@ -28,7 +28,7 @@ from orchestrator import commands
 from orchestrator.commands import common, tables
 from orchestrator.commands import log as season_log
 from orchestrator.common import errors, output
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.season import audit_log, decisions, interruption, views
 from orchestrator.season.fold import events, own_book, state
 
@@ -165,7 +165,7 @@ def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Ite
 class Look:
     """Reads what the screen shows; raises nothing."""
 
-    def __init__(self, ledger: api.Ledger, chosen: state.SeasonState) -> None:
+    def __init__(self, ledger: store.RedisLedger, chosen: state.SeasonState) -> None:
         """Begin with a season as it was folded."""
         self._ledger, self._state = ledger, chosen
         self._acts = list(audit_log.acts(common.journal(ledger, chosen.launched.id)))

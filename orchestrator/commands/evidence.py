@@ -8,7 +8,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.commands import common, paths
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.ops.recovery import journal_copies
 from orchestrator.serve import evidence as packs
 
@@ -56,7 +56,7 @@ def evidence(
 
 
 def _attempts_and_checksums(
-    ledger: api.Ledger, season: str, game: str
+    ledger: store.RedisLedger, season: str, game: str
 ) -> tuple[list[contract.AttemptEnded], set[str]]:
     """Return the interrupted attempts at a game, and the hashes of all files of the season."""
     ended = []

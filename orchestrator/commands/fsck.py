@@ -11,7 +11,7 @@ import rich.table
 
 from orchestrator.commands import common, paths
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 from orchestrator.ops import fsck as checks
 from orchestrator.ops.fsck import findings
 from orchestrator.serve import archive as archives
@@ -63,7 +63,7 @@ def fsck(
     )
 
 
-def _names(ledger: api.Ledger, root: pathlib.Path) -> list[str]:
+def _names(ledger: store.RedisLedger, root: pathlib.Path) -> list[str]:
     launched = list(ledger.seasons())
     on_disk = (path.parent.name for path in root.glob("*/journal.jsonl"))
     return [*launched, *sorted(set(on_disk) - set(launched) - {api.FARM})]

@@ -38,7 +38,7 @@ STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
 def keep(spec: orders.Spec, terms: sprt_match.Terms, *, as_json: bool) -> sprt_match.Standing:
     """Keep a match until it is over, and report it; exit by ``STOPPED`` where it was stopped."""
     with common.open_ledger() as ledger:
-        directory = common.data_directory() / "tests" / spec.id
+        directory = common.match_folder(spec.id)
         ledger_lanes = lane_store.RedisLanes(ledger.server)
         author = common.author(ledger, sprt_match.KEEPER)
         verdicts = worker_verdicts.Verdicts(

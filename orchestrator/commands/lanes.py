@@ -101,7 +101,7 @@ def set_aside(match: str, host: str, by: str, reason: str, *, dry_run: bool, as_
 
     Example: farm set-aside dev-1 --host box-3 --reason "a fan was broken"
     """
-    directory = common.data_directory() / "tests" / match
+    directory = common.match_folder(match)
     spec, _ = sprt_match.load(directory)
     folded = sprt_match.folded(directory, spec).tally
     with common.open_ledger() as ledger:

@@ -40,7 +40,7 @@ def fresh_seed() -> str:
 
 
 def start(
-    ledger: api.Ledger,
+    ledger: store.RedisLedger,
     loaded: load.Loaded,
     season: str,
     hall: str,
@@ -64,7 +64,7 @@ def start(
     common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
 
 
-def titled(ledger: api.Ledger, loaded: load.Loaded) -> load.Loaded:
+def titled(ledger: store.RedisLedger, loaded: load.Loaded) -> load.Loaded:
     """Return the season with the holder of its title, as the farm's last season of it says.
 
     Raise ``SeasonFileError`` where the file names another one (CUP-1e, FRC-1e).

@@ -18,7 +18,7 @@ from orchestrator.commands import common, ratingtables
 from orchestrator.commands import rate as rating
 from orchestrator.common import errors, files
 from orchestrator.forecast import rating_list
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.rating import error_bars, lists
 from orchestrator.season.fold import state as season_state
 
@@ -96,7 +96,7 @@ def ratings(
 class _Seasons:
     """The folded journals of the seasons in scope, read on at each look."""
 
-    def __init__(self, ledger: api.Ledger, scope: str) -> None:
+    def __init__(self, ledger: store.RedisLedger, scope: str) -> None:
         self._ledger, self._scope = ledger, scope
         self._states: dict[str, season_state.SeasonState] = {}
         self._damaged: set[str] = set()  # what was said of them is not said at each look

@@ -14,8 +14,8 @@ import rich.table
 
 from orchestrator.commands import common, paths, services
 from orchestrator.common import errors
-from orchestrator.ledger import api
 from orchestrator.ledger import services as reports
+from orchestrator.ledger import store
 from orchestrator.ops.recovery import backup as backups
 from orchestrator.ops.recovery import journal_copies
 from orchestrator.ops.recovery import restore as restoring
@@ -94,7 +94,10 @@ def backup(
 
 
 def _reported(
-    ledger: api.Ledger, archive: pathlib.Path, target: pathlib.Path, offsite: pathlib.Path | None
+    ledger: store.RedisLedger,
+    archive: pathlib.Path,
+    target: pathlib.Path,
+    offsite: pathlib.Path | None,
 ) -> backups.Made:
     """Make a backup, take it off this host where that is wanted, and publish what came of it."""
     began = time.monotonic()

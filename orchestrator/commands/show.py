@@ -13,7 +13,7 @@ import click
 
 from orchestrator.commands import common, completing, tables
 from orchestrator.common import errors
-from orchestrator.ledger import api, services, vitals
+from orchestrator.ledger import services, store, vitals
 from orchestrator.season import graph as season_graph
 from orchestrator.season import views
 
@@ -57,7 +57,7 @@ def status(season: str | None, *, as_json: bool) -> None:
         click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
 
 
-def _clocks(ledger: api.Ledger, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
+def _clocks(ledger: store.RedisLedger, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
     """Return the hosts whose clock is not Redis', with the seconds that they are ahead of it."""
     skews = {host: host_vitals.clock_skew_seconds for host, host_vitals in hosts.items()}
     serve = services.read(ledger, services.SERVE, services.Serve)
@@ -67,7 +67,7 @@ def _clocks(ledger: api.Ledger, hosts: Mapping[str, vitals.Vitals]) -> dict[str,
     return {host: skew for host, skew in measured.items() if abs(skew) > vitals.SKEW_SECONDS}
 
 
-def _unsafe(ledger: api.Ledger) -> list[str]:
+def _unsafe(ledger: store.RedisLedger) -> list[str]:
     """Return what of Redis' settings can lose a fact, as ``farm serve`` saw them last."""
     serve = services.read(ledger, services.SERVE, services.Serve)
     return [] if serve is None else list(serve.unsafe)
@@ -81,7 +81,7 @@ def _skew(seconds: float) -> str:
     )
 
 
-def _season(ledger: api.Ledger, name: str, alarms: dict[str, str]) -> dict[str, Any] | None:
+def _season(ledger: store.RedisLedger, name: str, alarms: dict[str, str]) -> dict[str, Any] | None:
     """Return what is shown of a season; one that cannot be read is an alarm."""
     try:
         return views.season(common.fold(ledger, name))
@@ -107,7 +107,7 @@ def _show(
 
 
 def _hall(
-    ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals], alarms: dict[str, str]
+    ledger: store.RedisLedger, name: str, hosts: Mapping[str, vitals.Vitals], alarms: dict[str, str]
 ) -> dict[str, Any] | None:
     """Return what is shown of a hall; one whose keys are not the farm's is an alarm."""
     try:
@@ -118,7 +118,7 @@ def _hall(
 
 
 def _hall_fields(
-    ledger: api.Ledger, name: str, hosts: Mapping[str, vitals.Vitals]
+    ledger: store.RedisLedger, name: str, hosts: Mapping[str, vitals.Vitals]
 ) -> dict[str, Any]:
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     fields: dict[str, Any] = {"hall": name, "holds": holds, "game": None}

@@ -25,7 +25,7 @@ def show_test(name: str | None, *, as_json: bool) -> None:
 
     Example: farm match show dev-1
     """
-    root = common.data_directory() / "tests"
+    root = common.matches_folder()
     if name is None:
         rows = {path.name: _as_json(path.name) for path in sprt_match.kept(root)}
         if as_json:
@@ -45,7 +45,7 @@ def show_test(name: str | None, *, as_json: bool) -> None:
 
 
 def _as_json(name: str) -> dict[str, Any]:
-    directory = common.data_directory() / "tests" / name
+    directory = common.match_folder(name)
     spec, terms = sprt_match.load(directory)
     shown = sprt_match.shown(directory, spec, terms)
     return {
@@ -63,7 +63,7 @@ def _as_json(name: str) -> dict[str, Any]:
 
 
 def _show(name: str) -> None:
-    directory = common.data_directory() / "tests" / name
+    directory = common.match_folder(name)
     spec, terms = sprt_match.load(directory)
     shown = sprt_match.shown(directory, spec, terms)
     names = ", ".join(build.name for build in spec.engines[1:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 from typing import Any
 
 import click
@@ -84,7 +83,7 @@ def continue_(match: str, *, as_json: bool) -> None:
 
     Example: farm continue-test dev-1
     """
-    spec, terms = sprt_match.load(_folder(match))
+    spec, terms = sprt_match.load(common.match_folder(match))
     source_builds.require_kept(spec)
     keeping.keep(spec, terms, as_json=as_json)
 
@@ -106,21 +105,18 @@ def copy(match: str, name: str, *, as_json: bool, **options: Any) -> None:
 
     Example: farm copy-test dev-1 dev-1-ltc --tc 60+0.6
     """
-    spec, terms = sprt_match.load(_folder(match))
+    spec, terms = sprt_match.load(common.match_folder(match))
     source_builds.require_kept(spec)
     changes = {key: options[key] for key in ("games", "seed") if options[key] is not None}
     if options["control"] is not None:
         changes["time_control"] = test_games.control(options["control"])
     new = test_command.match_name(name, "")
-    if _folder(new).exists():
-        raise errors.RefusedError(f"{_folder(new)} is there already: choose another NAME")
+    folder = common.match_folder(new)
+    if folder.exists():
+        raise errors.RefusedError(f"{folder} is there already: choose another NAME")
     try:
         copied = orders.Spec.model_validate({**dict(spec), **changes, "id": new})
     except pydantic.ValidationError as error:
         raise errors.UsageError(f"{match}: {error.errors(include_url=False)[0]['msg']}") from None
     given = {key: options[key] for key in ("priority", "share") if options[key] is not None}
     keeping.keep(copied, dataclasses.replace(terms, **given), as_json=as_json)
-
-
-def _folder(match: str) -> pathlib.Path:
-    return common.data_directory() / "tests" / match

@@ -156,7 +156,7 @@ def _match(
     if engine is None:
         if options["name"] is None:
             raise errors.UsageError("name an ENGINE to test, or an old match with --id")
-        spec, terms = sprt_match.load(common.data_directory() / "tests" / name)
+        spec, terms = sprt_match.load(common.match_folder(name))
         source_builds.require_kept(spec)
         return spec, terms
     test = _test(test_words, asked=options["tested"])

@@ -22,7 +22,7 @@ def test_workers(match: str, *, as_json: bool) -> None:
 
     Example: farm test-workers dev-1
     """
-    directory = common.data_directory() / "tests" / match
+    directory = common.match_folder(match)
     spec, _ = sprt_match.load(directory)
     reviews = sprt_match.folded(directory, spec).review.reviews()
     if as_json:

@@ -57,7 +57,7 @@ def consent(
     return f"{by}, proposed by {proposer}"
 
 
-def _proposer(ledger: api.Ledger, proposal: Mapping[str, str], user: str) -> str:
+def _proposer(ledger: store.RedisLedger, proposal: Mapping[str, str], user: str) -> str:
     """Return another user who has proposed this and was not yet seconded, '' for none.
 
     Games of two seasons may bear the same name: the season is a part of what was proposed.

@@ -12,7 +12,7 @@ from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables, up_load
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.season import views
 from orchestrator.season.fold import entries, state
 from orchestrator.season.spec import interruption_rules
@@ -23,7 +23,7 @@ class Screen:
 
     def __init__(
         self,
-        ledger: api.Ledger,
+        ledger: store.RedisLedger,
         console: rich.console.Console,
         others: up_load.Others,
         *,

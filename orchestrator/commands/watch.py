@@ -18,7 +18,7 @@ from orchestrator import contract
 from orchestrator.arbiter import board as arbiter_board
 from orchestrator.arbiter import score
 from orchestrator.commands import common, tables
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.season import decisions, views
 from orchestrator.season.file import wording
 from orchestrator.season.fold import events, orders, progress, state
@@ -53,7 +53,7 @@ class Screen:
     """One season as it is shown: folds the journal as it grows, asks for the rest."""
 
     def __init__(
-        self, ledger: api.Ledger, chosen: state.SeasonState, *, inked: bool = True
+        self, ledger: store.RedisLedger, chosen: state.SeasonState, *, inked: bool = True
     ) -> None:
         self._ledger, self._inked = ledger, inked
         self.state = chosen

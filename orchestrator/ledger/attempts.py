@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from orchestrator import contract
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 
 
-def ended(slot: api.Slot, ledger: api.Ledger, cause: str, evidence: str) -> contract.AttemptEnded:
+def ended(
+    slot: api.Slot, ledger: store.RedisLedger, cause: str, evidence: str
+) -> contract.AttemptEnded:
     """Describe the end of the slot's attempt from its last journaled ply."""
     last = _last(ledger, slot.attempt)
     return contract.AttemptEnded(
@@ -23,7 +25,7 @@ def ended(slot: api.Slot, ledger: api.Ledger, cause: str, evidence: str) -> cont
     )
 
 
-def _last(ledger: api.Ledger, attempt: str) -> contract.PlyRecord | None:
+def _last(ledger: store.RedisLedger, attempt: str) -> contract.PlyRecord | None:
     """Return the last ply that can be read: what stands behind it is judged as unreadable."""
     for _, payload in reversed(ledger.plies(attempt)):
         try:

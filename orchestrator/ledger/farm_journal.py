@@ -7,14 +7,14 @@ from typing import Final
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 
 APPEND_TRIES: Final = 20  # somebody else's fact may come between look and append
 BATCH: Final = 500  # entries read at once: bounds memory, not work
 
 
 def append(
-    ledger: api.Ledger, draft: contract.Draft, by: str, effects: Sequence[api.Effect] = ()
+    ledger: store.RedisLedger, draft: contract.Draft, by: str, effects: Sequence[api.Effect] = ()
 ) -> None:
     """Append one fact, whatever the journal's end is by now; raise ``RefusedError``."""
     for _ in range(APPEND_TRIES):
@@ -24,7 +24,7 @@ def append(
     raise errors.RefusedError("the farm's journal grows too fast to write to it; try again")
 
 
-def entries(ledger: api.Ledger, after: int = 0) -> Iterator[contract.Entry]:
+def entries(ledger: store.RedisLedger, after: int = 0) -> Iterator[contract.Entry]:
     """Yield the entries behind ``after``."""
     while batch := ledger.read(api.FARM, after, BATCH):
         yield from batch

@@ -14,7 +14,7 @@ _MARK: Final = "mark"
 
 
 class RedisKibitzing:
-    """The verbs of ``kibitzing.Kibitzing`` on one Redis server."""
+    """The verbs of kibitzers, on one Redis server; any may raise ``LedgerUnreachableError``."""
 
     def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
         self._server = server

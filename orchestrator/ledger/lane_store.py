@@ -18,7 +18,7 @@ def connect(url: str, prefix: str = keys.PREFIX) -> RedisLanes:
 
 
 class RedisLanes:
-    """The verbs of ``lanes.Lanes`` on one Redis server."""
+    """The verbs of lanes, on one Redis server; any may raise ``LedgerUnreachableError``."""
 
     def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
         self.server = server
@@ -65,7 +65,11 @@ class RedisLanes:
     def open_match(
         self, match: lanes.Match, by: str = api.FARM, seq: int = 0
     ) -> api.Opened | lanes.Elsewhere:
-        """Let a match be dealt, or change how; ``seq`` is its mirror's last entry."""
+        """Let a match be dealt, or change how; one that is open keeps what was dealt.
+
+        ``seq`` is the last entry of its mirror, where it was played before. ``Elsewhere`` where it
+        is open with another specification, or a mirror that is not this one has more of it.
+        """
         names = self._tests("", "specs", "next", "repeats", "served", "last")
         names.append(self._keys.journal(lanes.journal(match.id)))
         names += self._tests("runs", "mirrored", "queue", f"values:{match.id}")
@@ -122,7 +126,11 @@ class RedisLanes:
     def claim_lane(
         self, claim: lanes.LaneClaim
     ) -> lanes.Dealt | api.Busy | api.Held | api.NotReady:
-        """Take a lane for the next game of the match whose turn it is; see ``lanes``."""
+        """Take a lane for the next games of the match whose turn it is.
+
+        ``NotReady`` where no match has a game that the lane may play, or the lane is not
+        known on this host; ``Busy`` while an official game runs in the hall.
+        """
         hall = claim.hall
         names = [
             self._keys.slot(hall),
@@ -178,7 +186,12 @@ class RedisLanes:
     def complete_lane(
         self, lease: lanes.Lease, data: str, kind: str = lanes.GAME, *, goes_on: bool = True
     ) -> lanes.Counted | api.Fenced:
-        """Journal the result of a lease's first game; see ``lanes``."""
+        """Journal the result of a lease's first game; free the lane unless it goes on.
+
+        It goes on with the next game of its lease unless an official game waits, its hall is held,
+        its worker is to drain or does not want to (``goes_on``); what is not played, and a game of
+        kind ``LOST``, is dealt again.
+        """
         hall = lease.hall
         names = [
             self._keys.slot(hall),
@@ -216,7 +229,11 @@ class RedisLanes:
         return replies.word(raw) == "replayed"
 
     def tune(self, match: str, tuned: lanes.Tuned, by: str) -> bool:
-        """Journal values of a tuning's parameters; see ``lanes``."""
+        """Journal values of a tuning's parameters, and deal all iterations that come with them.
+
+        The first one is that of which no game was dealt. False where there is none, or the match is
+        not open.
+        """
         names = self._tests("", "next", "last", f"values:{match}")
         names.append(self._keys.journal(lanes.journal(match)))
         # The script completes the object by the first iteration: it would round the values.
@@ -225,7 +242,10 @@ class RedisLanes:
         return replies.word(self.server.run("tune_match", names, *arguments)) == "tuned"
 
     def values(self, match: str, iteration: int) -> str | None:
-        """Return the entry's data by which an iteration is dealt; see ``lanes``."""
+        """Return the entry's data by which an iteration is dealt, None where it has the first ones.
+
+        Once a game of the iteration was dealt this does not change.
+        """
         return values_of(self.server, self._keys, match, iteration)
 
     def forget(self, match: str, upto: int) -> None:

@@ -1,9 +1,8 @@
-"""Lanes of a hall, and the test matches they play: verbs, replies, invariants.
+"""Lanes of a hall, and the test matches they play: what verbs take and answer, and invariants.
 
 A hall may be split into lanes, each with cores and memory of its own. A test match has
-numbered games; a lane's worker claims the next one of the match whose turn it is. Two
-implementations pass one contract suite: ``lane_store.RedisLanes`` and
-``lane_memory.MemoryLanes``. Invariants:
+numbered games; a lane's worker claims the next one of the match whose turn it is.
+The verbs are ``lane_store.RedisLanes``'. Invariants:
 
 * lanes of a hall have disjoint cores and boxes, and a lane plays one game at a time;
 * no lane is claimed while an official game runs or waits in its hall, and no official
@@ -19,8 +18,6 @@ dealt again: other than an official game, a test game may be played for nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Protocol
 
 from orchestrator import contract
 from orchestrator.ledger import api
@@ -218,76 +215,3 @@ class Lease:
     def game(self) -> int:
         """The game that is played now."""
         return self.games[0]
-
-
-class Lanes(Protocol):
-    """The verbs. Any of them may raise ``LedgerUnreachableError``."""
-
-    def open_lane(self, lane: Lane) -> api.Opened | api.Foreign | Overlap:
-        """Make a lane known, or change it; refused where its cores are another's."""
-
-    def close_lane(self, hall: str, lane: str) -> None:
-        """Forget a lane; a game that runs there goes on."""
-
-    def lanes_of(self, hall: str) -> list[Lane]:
-        """Return the lanes of a hall by name."""
-
-    def leases(self, hall: str) -> list[Lease]:
-        """Return the games that run in a hall's lanes."""
-
-    def open_match(self, match: Match, by: str = api.FARM, seq: int = 0) -> api.Opened | Elsewhere:
-        """Let a match be dealt, or change how; one that is open keeps what was dealt.
-
-        ``seq`` is the last entry of its mirror, where it was played before. ``Elsewhere`` where it
-        is open with another specification, or a mirror that is not this one has more of it.
-        """
-
-    def close_match(self, match: str) -> None:
-        """End a match: nothing more is dealt or recorded; its journal is forgotten."""
-
-    def matches(self) -> dict[str, Match]:
-        """Return the open matches, their progress included."""
-
-    def spec(self, match: str) -> str | None:
-        """Return the specification of an open match."""
-
-    def claim_lane(self, claim: LaneClaim) -> Dealt | api.Busy | api.Held | api.NotReady:
-        """Take a lane for the next games of the match whose turn it is.
-
-        ``NotReady`` where no match has a game that the lane may play, or the lane is not
-        known on this host; ``Busy`` while an official game runs in the hall.
-        """
-
-    def renew_lane(
-        self, hall: str, lane: str, token: contract.Token, attempt: str
-    ) -> api.Renewed | api.Fenced:
-        """Extend the lease by its ttl; ``abort`` tells that the match is over."""
-
-    def complete_lane(
-        self, lease: Lease, data: str, kind: str = GAME, *, goes_on: bool = True
-    ) -> Counted | api.Fenced:
-        """Journal the result of a lease's first game; free the lane unless it goes on.
-
-        It goes on with the next game of its lease unless an official game waits, its hall is held,
-        its worker is to drain or does not want to (``goes_on``); what is not played, and a game of
-        kind ``LOST``, is dealt again.
-        """
-
-    def replay(self, match: str, games: Sequence[int], draft: contract.Draft, by: str) -> bool:
-        """Journal that results are set aside and deal their games again; False: not open."""
-
-    def tune(self, match: str, tuned: Tuned, by: str) -> bool:
-        """Journal values of a tuning's parameters, and deal all iterations that come with them.
-
-        The first one is that of which no game was dealt. False where there is none, or the match is
-        not open.
-        """
-
-    def values(self, match: str, iteration: int) -> str | None:
-        """Return the entry's data by which an iteration is dealt, None where it has the first ones.
-
-        Once a game of the iteration was dealt this does not change.
-        """
-
-    def forget(self, match: str, upto: int) -> None:
-        """Drop journal entries below ``upto``: all up to it are in the mirror."""

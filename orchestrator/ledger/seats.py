@@ -14,11 +14,9 @@ GPUs for it and answers. Invariants:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from orchestrator import contract
-from orchestrator.ledger import api
 
 TRIAL: Final = "trial"  # in a token's place, of a game that counts nowhere
 TRIAL_MS: Final = 1_800_000  # ms: a trial keeps its GPUs so long, unless a game wants them
@@ -67,33 +65,3 @@ class Taken:
     gpu: str
     hall: str
     attempt: str
-
-
-class Seats(Protocol):
-    """The verbs of seats; any of them may raise ``LedgerUnreachableError``."""
-
-    def want_seats(self, seating: Seating, request: str) -> api.Written | api.Fenced:
-        """Write down what an attempt wants of a box; forgets an earlier answer."""
-
-    def wanted_seats(self, box: str) -> dict[str, str]:
-        """Return what is wanted of a box and not answered yet: attempt to request."""
-
-    def take_seats(
-        self, seating: Seating, gpus: Sequence[str], answer: str
-    ) -> api.Written | Taken | api.Fenced:
-        """Take GPUs (none for a refusal) and answer in one step; a repeat is success.
-
-        Without an answer (``""``) the wish stands: whoever serves the box next answers it.
-        """
-
-    def tell_seats(self, seating: Seating, answer: str) -> api.Written | api.Fenced:
-        """Put another answer in the place of one that was not freed; ``Fenced`` where it was."""
-
-    def seat_answer(self, box: str, attempt: str) -> str | None:
-        """Return a box's answer to an attempt's wish, None where there is none yet."""
-
-    def gpu_holders(self) -> dict[str, Holder]:
-        """Return who has each GPU that was taken and not freed: UUID to holder."""
-
-    def free_seats(self, box: str, attempt: str) -> None:
-        """Free all of an attempt's GPUs and forget its wish and its answer."""

@@ -1,8 +1,8 @@
 """The ledger in Redis: every verb is one Lua script of ``scripts`` or one read.
 
-Invariants are those of ``api``. Scripts are called by their hash and loaded again when
-the server has forgotten them (a restart). Nothing is cached here: two objects, in two
-processes, on one server are one ledger.
+Invariants are those of ``api``, whose values the verbs take and answer with. Scripts are called
+by their hash and loaded again when the server has forgotten them (a restart). Nothing is cached
+here: two objects, in two processes, on one server are one ledger.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def connect(url: str, prefix: str = keys.PREFIX) -> RedisLedger:
 
 
 class RedisLedger:
-    """The ledger of ``api.Ledger``, kept in one Redis server."""
+    """The verbs of the ledger, on one Redis server.
+
+    Any of them may raise ``LedgerUnreachableError``.
+    """
 
     def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
         self.server = server
@@ -48,7 +51,7 @@ class RedisLedger:
         return self.server.whoami()
 
     def check_durability(self) -> list[str]:
-        """Return complaints about the server's settings; see ``connection``."""
+        """Return complaints about the server's settings, none where it loses no write."""
         with self.server.asked():
             return connection.check_durability(self.server.client)
 
@@ -67,7 +70,10 @@ class RedisLedger:
         return tuple(map(replies.any_text, raw))
 
     def resting(self) -> dict[str, int]:
-        """Return the seasons that are over and wholly archived; see ``api``."""
+        """Return the seasons that are over and wholly archived, each with its last entry.
+
+        One whose journal has grown since is none of them.
+        """
         ends = {
             name.removeprefix(requests.OVER): text.whole(last)
             for name, last in self.server.table(self._keys.checked).items()
@@ -83,7 +89,9 @@ class RedisLedger:
         by: str,
         effects: Sequence[api.Effect] = (),
     ) -> api.Appended | api.Stale:
-        """Append drafts and effects if the journal still ends at ``expected``.
+        """Append drafts and effects if the journal still ends at ``expected``; 0 launches a season.
+
+        All of them are written, or none. A new season's journal is listed in ``seasons``, too.
 
         After a lost reply, repeat the call with the same arguments: the entries carry a
         hash of journal, place, author, drafts and effects, so a repeat of what is
@@ -160,20 +168,31 @@ class RedisLedger:
         return int(self._field(self._keys.mirrored, journal) or 0)
 
     def set_mirrored(self, journal: str, seq: int, archived: Sequence[str] = ()) -> None:
-        """Say that all entries up to ``seq`` are in the mirror; see ``api``."""
+        """Say that all entries up to ``seq`` are in the mirror; never goes back.
+
+        Record and plies of the ``archived`` attempts are forgotten at the same moment: a process
+        that ends between the two would leave them behind once its season is over.
+        """
         keys = [self._keys.mirrored]
         for attempt in archived:
             keys += (self._keys.record(attempt), self._keys.plies(attempt))
         self.server.run("set_mirrored", keys, journal, seq)
 
     def run_id(self) -> str:
-        """Return the name of the server process that answers; see ``api``."""
+        """Return the name of the server process that answers: another after every restart."""
         with self.server.asked():
             info: Any = self.server.client.info("server")
         return str(info["run_id"])
 
     def set_checked(self, journal: str, run_id: str, over: int = 0) -> bool:
-        """Let halls write to a journal that was compared with its mirror; see ``api``."""
+        """Let halls write to a journal that was compared with its mirror in this server.
+
+        ``over`` is the last entry of a season that is over and wholly archived: it rests.
+
+        Until then ``append``, ``claim``, ``complete``, ``give_up`` and ``revoke`` raise
+        ``LedgerUncheckedError`` and change nothing. A launch is checked by itself, a restore
+        takes all marks away. False when the server has been started again meanwhile.
+        """
         names = [self._keys.checked, self._keys.journal(journal)]
         raw = self.server.run("set_checked", names, journal, run_id, over)
         return replies.word(raw) == "checked"
@@ -219,9 +238,10 @@ class RedisLedger:
     def offer(
         self, hall: str, season: str, game: str, order: str, expected: int
     ) -> api.Offered | api.Stale | api.NotReady:
-        """Make a game the season's ready game in a hall; see ``api``.
+        """Make a game the hall's ready game if the season's journal ends at ``expected``.
 
-        ``NotReady`` also for a season whose journal is empty: it was never launched.
+        It replaces any other game offered by the same season. ``NotReady`` when the
+        game already has its result, and for a season that was never launched.
         """
         names = [
             self._keys.journal(season),
@@ -253,7 +273,11 @@ class RedisLedger:
         return self.server.table(self._keys.holds(scope))
 
     def suspect(self, hall: str, token: contract.Token, chain: str) -> api.Suspected | api.Alive:
-        """Mark an overdue lease with a chain of looks; a renewal clears the mark."""
+        """Mark an overdue lease with a chain of looks; a renewal clears the mark.
+
+        A mark of an older chain is replaced. Repeating it with the same chain while
+        the lease stays overdue answers ``Suspected``.
+        """
         requests.check_chain(chain)
         raw = self.server.run("suspect", [self._keys.slot(hall)], str(token), chain)
         return replies.suspected(raw)
@@ -267,7 +291,12 @@ class RedisLedger:
         *,
         suspended: bool = False,
     ) -> api.Recorded | api.Freed | api.Alive:
-        """Free the slot of a lease that is overdue and still marked with ``chain``."""
+        """Free the slot of a lease that is overdue and still marked with ``chain``.
+
+        Journals ``attempt_ended`` in the season's journal and takes the game's offer back
+        in the same step. A ``suspended`` season's journal that was not compared with its mirror
+        is not written to: its attempt goes (``Freed``), so that other seasons have the hall.
+        """
         requests.check_chain(chain)
         season = self._season_of(hall, str(token))
         if season is None:
@@ -343,7 +372,11 @@ class RedisLedger:
         payload: str,
         first: int = 0,
     ) -> api.Written | api.Gap | api.Fenced:
-        """Write a completed ply under stream id ``0-<ply>``; see ``api``."""
+        """Write a completed ply under stream id ``0-<ply>``.
+
+        The first that is written may have any number, but where the caller names the
+        attempt's ``first``: ``Gap(0)`` says then that Redis has lost all before.
+        """
         requests.check_ply(ply)
         names = [self._keys.slot(hall), self._keys.epoch, self._keys.plies(attempt)]
         return replies.written(
@@ -387,7 +420,11 @@ class RedisLedger:
     def give_up(
         self, hall: str, token: contract.Token, season: str, end: contract.AttemptEnded
     ) -> api.Recorded | api.Fenced:
-        """Journal ``attempt_ended``, free the slot, take the offer back."""
+        """Journal ``attempt_ended``, free the slot and take the game's offer back.
+
+        The game is offered again after a verdict on its interruption, so that nobody
+        begins it again before.
+        """
         names = [
             self._keys.slot(hall),
             self._keys.ended(hall),
@@ -455,7 +492,11 @@ class RedisLedger:
         return replies.epoch(raw)
 
     def raise_epoch(self, epoch: int) -> int:
-        """Raise the epoch, free every hall; return the epoch that stands now."""
+        """Raise the epoch and free every hall; return the epoch that stands now.
+
+        From now on nothing is written under a token of an older epoch. A wish that is
+        not above the present epoch changes nothing.
+        """
         halls = self.halls()
         names = [self._keys.epoch, self._keys.checked, *map(self._keys.due, halls)]
         for hall in halls:
@@ -464,12 +505,12 @@ class RedisLedger:
         return int(self.server.run("raise_epoch", names, epoch, len(halls))[1])
 
     def forget_journal(self, journal: str) -> None:
-        """Delete a journal that a restore writes again, whole."""
+        """Delete a journal that a restore writes again, whole: the farm's own, when it parted."""
         with self.server.asked():
             self.server.client.delete(self._keys.journal(journal))
 
     def load(self, journal: str, entries: Sequence[contract.Entry]) -> api.Appended | api.Stale:
-        """Write entries of a mirror to the end of a journal that they follow."""
+        """Write entries of a mirror, as they are, to the end of a journal that they follow."""
         requests.check_entries(entries)
         arguments: list[str | int] = [entries[0].seq - 1, len(entries)]
         for entry in entries:
@@ -493,7 +534,7 @@ class RedisLedger:
                 self.server.client.execute_command("XSETID", key, f"{last}-0")  # type: ignore[no-untyped-call]
 
     def reindex(self, index: restoring.Index) -> None:
-        """Replace what is kept of a season beside its journal."""
+        """Replace what is kept of a season beside its journal by what its facts say."""
         names = [
             self._keys.results(index.season),
             self._keys.latest(index.season),
@@ -518,7 +559,7 @@ class RedisLedger:
     def give_back(
         self, attempt: str, record: bytes | None, plies: Sequence[tuple[int, str]]
     ) -> None:
-        """Put back what the archive does not have yet of an attempt."""
+        """Put back the record and the plies of an attempt that the archive does not have."""
         with self.server.asked(), self.server.client.pipeline(transaction=True) as pipe:
             if record is not None:
                 pipe.set(self._keys.record(attempt), record)

@@ -8,6 +8,7 @@ no other.
 from __future__ import annotations
 
 import contextlib
+import functools
 import pathlib
 import threading
 import time
@@ -35,7 +36,6 @@ from orchestrator.season.fold import entries
 log = structlog.get_logger()
 
 SHOWN: Final = 5  # seasons, the latest, beside those that go on: bounds the labels
-BATCH: Final = 1_000  # entries read at once
 
 
 class FarmCollector(registry.Collector):
@@ -219,7 +219,5 @@ class FarmCollector(registry.Collector):
         watched = self._seasons.get(name)
         if watched is None or self._ledger.last(name) < watched.state.seq:
             watched = self._seasons[name] = seasons.Watched(name)  # after a restore, from zero
-        while batch := self._ledger.read(name, watched.state.seq, BATCH):
-            for entry in batch:
-                watched.apply(entry)
+        watched.follow(functools.partial(self._ledger.read, name))
         return watched

@@ -14,7 +14,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import score
-from orchestrator.ledger import api, kibitzing, lanes, worker_tokens
+from orchestrator.ledger import api, kibitz_store, kibitzing, lane_store, worker_tokens
 from orchestrator.metrics import families, histogram
 from orchestrator.season.fold import orders
 from orchestrator.season.fold import state as season_state
@@ -190,7 +190,9 @@ def _lease(sheet: families.Sheet, slot: api.Slot, now_ms: int) -> None:
     sheet.set("farm_lease_overdue", slot.overdue, hall=slot.hall)
 
 
-def write_lanes(sheet: families.Sheet, source: lanes.Lanes, hall: str, now_ms: int) -> None:
+def write_lanes(
+    sheet: families.Sheet, source: lane_store.RedisLanes, hall: str, now_ms: int
+) -> None:
     """Write test games in flight, leases that nobody renews, games that wait; no lanes, none."""
     there = source.lanes_of(hall)
     if not there:
@@ -219,7 +221,7 @@ def write_tokens(
 
 
 def write_kibitzers(
-    sheet: families.Sheet, source: kibitzing.Kibitzing, attempts: Mapping[str, str]
+    sheet: families.Sheet, source: kibitz_store.RedisKibitzing, attempts: Mapping[str, str]
 ) -> None:
     """Write who has a desk, and how much is told from it of the games in flight, by their hall.
 

@@ -7,7 +7,7 @@ event, and survive any restart of the exporter.
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from orchestrator import contract
@@ -35,9 +35,12 @@ class Watched:
         self.counts: collections.Counter[str] = collections.Counter()
         self.scenarios: collections.Counter[tuple[str, str]] = collections.Counter()
 
-    def apply(self, entry: contract.Entry) -> None:
-        """Fold an entry and count it; raise ``LedgerDamagedError``."""
-        self.state.apply(entry)
+    def follow(self, read: Callable[[int], Sequence[contract.Entry]]) -> None:
+        """Fold and count what ``read`` has behind the state; raise ``LedgerDamagedError``."""
+        for entry in season_state.follow(self.state, read):
+            self._count(entry)
+
+    def _count(self, entry: contract.Entry) -> None:
         if entry.kind in {"game_finished", "attempt_ended"}:
             self.freed_ms = entry.at_ms
         if entry.kind in {entries.PAUSED, entries.HELD}:

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from orchestrator.common import errors
-from orchestrator.ledger import api, vitals
+from orchestrator.ledger import api, store, vitals
 from orchestrator.notify import channels, notices, outbox, settings, templates
 from orchestrator.season.fold import state as season_state
 
@@ -31,7 +31,7 @@ class Runner:
     """Turns journals into notices and sends them."""
 
     def __init__(
-        self, ledger: api.Ledger, notify_settings: settings.Settings, box: outbox.Outbox
+        self, ledger: store.RedisLedger, notify_settings: settings.Settings, box: outbox.Outbox
     ) -> None:
         """Begin where the outbox ended; one without a past begins with what comes."""
         self._ledger, self._settings, self._box = ledger, notify_settings, box

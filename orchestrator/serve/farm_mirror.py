@@ -13,7 +13,7 @@ import pathlib
 import structlog
 
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror
+from orchestrator.ledger import api, mirror, store
 
 log = structlog.get_logger()
 
@@ -23,7 +23,7 @@ BATCH = 1_000  # entries read at once: bounds memory, not work
 class FarmMirror:
     """``<archive>/farm/journal.jsonl``; no season may have that id."""
 
-    def __init__(self, ledger: api.Ledger, root: pathlib.Path) -> None:
+    def __init__(self, ledger: store.RedisLedger, root: pathlib.Path) -> None:
         self._ledger = ledger
         self._path = root / api.FARM / "journal.jsonl"
         self._mirror: mirror.Mirror | None = None
@@ -39,7 +39,7 @@ class FarmMirror:
             self._mirror = None
 
     def reasons(self) -> dict[str, str]:
-        """Return why the journal is out of service, if it is; see ``api.Ledger.alarms``."""
+        """Return why the journal is out of service, if it is; see ``store.RedisLedger.alarms``."""
         why = self._broken or self._refused
         return {api.FARM: why} if why else {}
 

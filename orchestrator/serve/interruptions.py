@@ -22,7 +22,7 @@ from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.arbiter import record as records
 from orchestrator.arbiter.adjudication import tablebase
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 from orchestrator.season import interruption
 from orchestrator.season.fold import entries
 from orchestrator.season.fold import state as season_state
@@ -57,7 +57,7 @@ class _Tables:
 
 
 def verdict(
-    ledger: api.Ledger, kept: archive.SeasonArchive, state: season_state.SeasonState
+    ledger: store.RedisLedger, kept: archive.SeasonArchive, state: season_state.SeasonState
 ) -> tuple[list[contract.Draft], list[api.Effect]]:
     """Return the facts and effects of the verdict that a season waits for, or nothing."""
     if state.lost is None:
@@ -90,7 +90,7 @@ def packed(state: season_state.SeasonState, finished: contract.GameFinished) -> 
 
 
 def _plies(
-    ledger: api.Ledger, kept: archive.SeasonArchive, game: str, attempt: str
+    ledger: store.RedisLedger, kept: archive.SeasonArchive, game: str, attempt: str
 ) -> tuple[list[contract.PlyRecord], int]:
     """Return an attempt's plies up to the first that cannot be read, and the last one's number."""
     journaled = ledger.plies(attempt)

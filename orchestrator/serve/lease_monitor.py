@@ -16,7 +16,7 @@ import secrets
 import structlog
 
 from orchestrator import contract
-from orchestrator.ledger import api, attempts
+from orchestrator.ledger import api, attempts, store
 
 log = structlog.get_logger()
 
@@ -37,7 +37,12 @@ class LeaseMonitor:
         self._since = self._last = 0.0
 
     def look(
-        self, ledger: api.Ledger, slot: api.Slot | None, now: float, *, suspended: bool = False
+        self,
+        ledger: store.RedisLedger,
+        slot: api.Slot | None,
+        now: float,
+        *,
+        suspended: bool = False,
     ) -> bool:
         """Look at the slot at monotonic second ``now``; say whether it was revoked.
 
@@ -56,7 +61,7 @@ class LeaseMonitor:
             return False
         return self._revoked(ledger, slot, now, suspended=suspended)
 
-    def _suspected(self, ledger: api.Ledger, slot: api.Slot) -> bool:
+    def _suspected(self, ledger: store.RedisLedger, slot: api.Slot) -> bool:
         """Mark an overdue lease; False when it has been renewed meanwhile."""
         if not self._chain:
             self._chain = secrets.token_hex(8)
@@ -66,7 +71,9 @@ class LeaseMonitor:
             return False
         return True
 
-    def _revoked(self, ledger: api.Ledger, slot: api.Slot, now: float, *, suspended: bool) -> bool:
+    def _revoked(
+        self, ledger: store.RedisLedger, slot: api.Slot, now: float, *, suspended: bool
+    ) -> bool:
         if now - self._since < slot.ttl_ms / 1000:
             return False
         evidence = f"no renewal for {slot.ttl_ms / 1000:g} s"

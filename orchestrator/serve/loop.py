@@ -7,11 +7,11 @@ Killed at any point and started again, it goes on where the journal ends. A seco
 ``serve`` on the same ledger is harmless (all its writes are compare-and-append); a
 second one on the same archive is refused. What is done for one season, and its invariants,
 are in ``season``. One that is over, archived and mirrored rests: no pass looks at it, and every
-other process knows it by ``api.Ledger.resting``, until its journal grows.
+other process knows it by ``RedisLedger.resting``, until its journal grows.
 
 A Redis that was restarted may come back without its last writes, or be another one. So each
 pass compares the end of every journal with the mirror; after a restart (another run id) no
-hall and no operator can add to a journal before it was compared (``api.Ledger.set_checked``).
+hall and no operator can add to a journal before it was compared (``RedisLedger.set_checked``).
 A journal that has lost entries is not filled from the mirror by ``serve`` itself: what was
 lost beside it (tokens, leases, plies) cannot be known here, and a stale copy of Redis may have
 been started while the right one still plays. The season is suspended, with an alarm, until
@@ -36,7 +36,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors, version
-from orchestrator.ledger import api, services, vitals
+from orchestrator.ledger import api, services, store, vitals
 from orchestrator.serve import archive, backoff, farm_mirror, lease_monitor
 from orchestrator.serve import season as serve_season
 
@@ -63,7 +63,7 @@ class Server:
 
     def __init__(
         self,
-        ledger: api.Ledger,
+        ledger: store.RedisLedger,
         root: pathlib.Path,
         ring: Callable[[str], None],
         alive: Callable[[], None] = lambda: None,

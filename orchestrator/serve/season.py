@@ -17,7 +17,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror
+from orchestrator.ledger import api, mirror, store
 from orchestrator.season import decide
 from orchestrator.season.fold import amendments, entries, events, orders, pairing, state
 from orchestrator.serve import archive, backoff, interruptions
@@ -54,7 +54,7 @@ def unforeseen(season: str, error: Exception) -> errors.LedgerDamagedError:
     )
 
 
-def at_rest(ledger: api.Ledger, root: pathlib.Path, season: str, run_id: str) -> int:
+def at_rest(ledger: store.RedisLedger, root: pathlib.Path, season: str, run_id: str) -> int:
     """Return the last entry of a season that is over and wholly archived, 0 for any other.
 
     Only the ends of journal and mirror are read: nothing of such a season has to be folded. Its
@@ -79,7 +79,7 @@ class SeasonRunner:
     finished games whose record is to come.
     """
 
-    def __init__(self, ledger: api.Ledger, root: pathlib.Path, season: str) -> None:
+    def __init__(self, ledger: store.RedisLedger, root: pathlib.Path, season: str) -> None:
         self.season = season
         self.state = state.SeasonState(season)
         self.hall = ""
@@ -209,8 +209,7 @@ class SeasonRunner:
     def _catch_up(self) -> None:
         while new := self._new_entries():
             self._mirror_all(new)
-            for entry in new:
-                self.state.apply(entry)
+            for entry in state.fold_each(self.state, new):
                 if entry.seq > self._archived:
                     self._to_archive.append(entry)
                 elif entry.kind == "game_finished":

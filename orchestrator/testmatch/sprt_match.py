@@ -27,7 +27,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.common import errors, files
-from orchestrator.ledger import api, lanes, mirror
+from orchestrator.ledger import api, lane_store, lanes, mirror, store
 from orchestrator.rating import elo, results, sprt, tally
 from orchestrator.testmatch import orders, spsa, worker_review, worker_verdicts
 
@@ -299,8 +299,8 @@ class Keeper:
 
     def __init__(
         self,
-        ledger: api.Ledger,
-        ledger_lanes: lanes.Lanes,
+        ledger: store.RedisLedger,
+        ledger_lanes: lane_store.RedisLanes,
         directory: pathlib.Path,
         spec: orders.Spec,
         terms: Terms,
@@ -733,7 +733,12 @@ def _points(spec: orders.Spec, data: Mapping[str, Any]) -> float:
 
 
 def set_aside(
-    ledger_lanes: lanes.Lanes, match: str, folded: tally.Tally, host: str, by: str, reason: str
+    ledger_lanes: lane_store.RedisLanes,
+    match: str,
+    folded: tally.Tally,
+    host: str,
+    by: str,
+    reason: str,
 ) -> list[int]:
     """Set a host's results aside, kept and marked, and let their games be played again."""
     games = folded.of_host(host)

@@ -15,7 +15,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, batches, farm_journal, worker_tokens
+from orchestrator.ledger import batches, farm_journal, store, worker_tokens
 from orchestrator.testmatch import worker_review
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ class Word:
 
 
 def condemn(
-    ledger: api.Ledger,
+    ledger: store.RedisLedger,
     tokens: worker_tokens.RedisTokens,
     token: worker_tokens.WorkerToken,
     draft: Mapping[str, Any],
@@ -51,7 +51,7 @@ def condemn(
 
 
 def pardon(
-    ledger: api.Ledger,
+    ledger: store.RedisLedger,
     tokens: worker_tokens.RedisTokens,
     token: worker_tokens.WorkerToken,
     reason: str,
@@ -68,7 +68,7 @@ class Verdicts:
 
     def __init__(
         self,
-        ledger: api.Ledger,
+        ledger: store.RedisLedger,
         tokens: worker_tokens.RedisTokens,
         remote: batches.RedisBatches,
         match: str,

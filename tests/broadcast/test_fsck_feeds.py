@@ -9,7 +9,7 @@ import pytest
 import theatre
 
 from orchestrator.broadcast.feeds.tcec import names
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.ops import fsck
 from orchestrator.ops.fsck import feeds, findings
 from orchestrator.season.fold import state
@@ -39,7 +39,7 @@ def shown(tape: theatre.Tape, root: pathlib.Path) -> dict[str, bytes]:
 
 def checked(tape: theatre.Tape, root: pathlib.Path, *, repair: bool = False) -> list[findings.Told]:
     """Run the checker of the feeds over the season."""
-    ledger = cast("api.Ledger", tape)  # a tape has all that is read of one
+    ledger = cast("store.RedisLedger", tape)  # a tape has all that is read of one
     season = findings.Season(SEASON, ledger, root / "archive", None, root / "feeds")
     return list(fsck.check(season, fsck.checkers(["feeds"]), repair=repair))
 

@@ -26,7 +26,7 @@ class Halls:
 
     configured: settings.BoxSettings
     box: box.Box
-    seats: seats.Seats
+    seats: seat_store.RedisSeats
     told: pathlib.Path
 
     def answer(self, hall: str, sides: tuple[contract.Side, ...] = ("white",), **more: Any) -> Any:

@@ -28,7 +28,7 @@ class Wishing:
 
     box: box.Box
     directory: pathlib.Path
-    seats: seats.Seats
+    seats: seat_store.RedisSeats
     server: connection.Server
 
     def answer(self, **engines: contract.EngineSpec) -> contract.SeatAnswer:

@@ -19,7 +19,7 @@ class Table:
     """A ledger with a game in flight, and the seats on it."""
 
     ledger: scene.Twin
-    seats: seats.Seats
+    seats: seat_store.RedisSeats
     token: contract.Token
 
     @property
@@ -31,7 +31,7 @@ class Table:
 @pytest.fixture
 def table(ledger: scene.Twin) -> Table:
     """Give a hall that plays, and no seat."""
-    kept: seats.Seats
+    kept: seat_store.RedisSeats
     if isinstance(ledger, memory.MemoryLedger):
         kept = seat_memory.MemorySeats(ledger)
     else:

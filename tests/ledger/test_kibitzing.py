@@ -10,14 +10,14 @@ from orchestrator.ledger import keys, kibitz_store, kibitzing, store
 
 
 @pytest.fixture
-def desks(ledger: scene.Twin) -> kibitzing.Kibitzing:
+def desks(ledger: scene.Twin) -> kibitz_store.RedisKibitzing:
     """Give desks at which nobody sits."""
     if isinstance(ledger, memory.MemoryLedger):
         return kibitz_memory.MemoryKibitzing(ledger)
     return kibitz_store.RedisKibitzing(ledger.server)
 
 
-def test_a_desk_is_ones_until_it_is_left(desks: kibitzing.Kibitzing) -> None:
+def test_a_desk_is_ones_until_it_is_left(desks: kibitz_store.RedisKibitzing) -> None:
     """Who has it keeps it, another is told who that is, and only its holder frees it."""
     assert desks.take_desk(0, "a") == "a"
     assert desks.take_desk(0, "a") == "a"
@@ -33,7 +33,7 @@ def test_a_desk_is_ones_until_it_is_left(desks: kibitzing.Kibitzing) -> None:
     assert desks.left() == frozenset()
 
 
-def test_the_last_word_on_a_position_stands(desks: kibitzing.Kibitzing) -> None:
+def test_the_last_word_on_a_position_stands(desks: kibitz_store.RedisKibitzing) -> None:
     """Words are kept by desk, attempt and ply; each write changes the desk's mark alone."""
     assert desks.marks("a1") == (0, 0)
     desks.tell(0, "a1", 4, "first")

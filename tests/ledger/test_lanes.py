@@ -24,7 +24,7 @@ class Scene:
     """A ledger and the lanes on it."""
 
     ledger: scene.Twin
-    lanes: lanes.Lanes
+    lanes: lane_store.RedisLanes
     numbers: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
     def open(self, *names: str, cpus: int = 1, **other: int) -> None:

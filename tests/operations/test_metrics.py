@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -482,9 +483,9 @@ def test_an_abandoned_season_is_a_status_of_its_own(tmp_path: pathlib.Path) -> N
     loaded = load.load(harness.league(tmp_path / "s.toml", entries))
     launch.start(ledger, loaded, "s", harness.HALL, "00", "test")
     watched = seasons.Watched("s")
-    watched.apply(*ledger.read("s"))
+    watched.follow(functools.partial(ledger.read, "s"))
     ledger.append("s", 1, abandoning.abandon(watched.state, "ann", "a mistake"), "ann")
-    watched.apply(*ledger.read("s", 1))
+    watched.follow(functools.partial(ledger.read, "s"))
     sheet = families.Sheet()
     seasons.write(sheet, watched, watched.state.at_ms + 3_600_000, 2)
     told = {
@@ -513,8 +514,7 @@ def test_crashes_left_follow_the_events_rule(
     for _ in range(4):
         season.settle()
         watched, sheet = seasons.Watched("test"), families.Sheet()
-        for entry in season.journal:
-            watched.apply(entry)
+        watched.follow(lambda after, season=season: season.journal[after:])  # type: ignore[misc]
         seasons.write(sheet, watched, season.now_ms, 0)
         shown = [one for one in sheet.families() if one.name == "farm_engine_crashes_left"]
         told += [(s.labels["engine"], s.value) for one in shown for s in one.samples]

@@ -10,7 +10,7 @@ from orchestrator.ledger import kibitzing
 
 
 class MemoryKibitzing:
-    """The verbs of ``kibitzing.Kibitzing``, kept in this process; what was told never expires."""
+    """The verbs of ``kibitz_store.RedisKibitzing``, in memory; what was said never expires."""
 
     def __init__(self, ledger: memory.MemoryLedger) -> None:
         self._ledger = ledger

@@ -42,7 +42,7 @@ class _Open:
 
 
 class MemoryLanes:
-    """The verbs of ``lanes.Lanes``, kept in this process."""
+    """The verbs of ``lane_store.RedisLanes``, kept in this process."""
 
     def __init__(self, ledger: memory.MemoryLedger) -> None:
         self._ledger = ledger

@@ -1,7 +1,7 @@
-"""The ledger in memory: the shipped twin of ``store``, with the same semantics.
+"""The ledger in memory: the twin of ``store``, with the same semantics.
 
-For simulations and tests that need no server. One object is one ledger; it may be used
-by several threads. The clock is an argument, so that tests can step time.
+For tests that need no server, or that step its clock; ``tests/ledger`` asks the same of both.
+One object is one ledger; it may be used by several threads.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _atomic(
 
 
 class MemoryLedger:
-    """The ledger of ``api.Ledger``, kept in this process.
+    """The ledger of ``store.RedisLedger``, kept in this process.
 
     ``epoch`` may be raised from outside, as a restore does with the key in Redis.
     """

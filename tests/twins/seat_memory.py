@@ -11,7 +11,7 @@ from orchestrator.ledger import api, seats
 
 
 class MemorySeats:
-    """The verbs of ``seats.Seats``, kept in this process."""
+    """The verbs of ``seat_store.RedisSeats``, kept in this process."""
 
     def __init__(self, ledger: memory.MemoryLedger) -> None:
         self._ledger = ledger

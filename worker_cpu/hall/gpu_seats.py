@@ -24,7 +24,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.contract import bells
-from orchestrator.ledger import api, seats
+from orchestrator.ledger import api, seat_store, seats
 from worker_cpu.engines import ssh
 from worker_cpu.hall import gpu_hosts
 
@@ -49,7 +49,7 @@ class Seated:
 class GpuSeats:
     """Where engines may play beside the hall: the known boxes, and the wishes for them."""
 
-    wishes: seats.Seats
+    wishes: seat_store.RedisSeats
     known: Mapping[str, gpu_hosts.BoxAddress]
 
     def of(self, hall: str, attempt: str, token: contract.Token | None) -> Seating:
@@ -62,7 +62,7 @@ class Seating:
 
     def __init__(
         self,
-        wishes: seats.Seats,
+        wishes: seat_store.RedisSeats,
         boxes: Mapping[str, gpu_hosts.BoxAddress],
         hall: str,
         attempt: str,

@@ -20,7 +20,7 @@ from typing import Final
 import structlog
 
 from orchestrator.common import errors, processor, version
-from orchestrator.ledger import api, store, vitals
+from orchestrator.ledger import store, vitals
 from worker_cpu import settings
 
 log = structlog.get_logger()
@@ -175,7 +175,7 @@ def _existing(path: pathlib.Path) -> pathlib.Path:
     return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
 
-def tell(ledger: api.Ledger, sample: Callable[[int], vitals.Vitals]) -> None:
+def tell(ledger: store.RedisLedger, sample: Callable[[int], vitals.Vitals]) -> None:
     """Publish one sample; an away Redis and an unreadable kernel file are logged alone."""
     try:
         now_ms, skew = vitals.now_and_skew(ledger)

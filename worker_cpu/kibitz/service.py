@@ -23,7 +23,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.arbiter import board
 from orchestrator.common import errors
-from orchestrator.ledger import api, kibitzing
+from orchestrator.ledger import api, kibitz_store
 from worker_cpu.kibitz import analyst
 
 log = structlog.get_logger()
@@ -101,7 +101,7 @@ class Kibitzer:
     def __init__(
         self,
         ledger: Ledger,
-        desks: kibitzing.Kibitzing,
+        desks: kibitz_store.RedisKibitzing,
         seat: Seat,
         engine: analyst.Engine,
         check: Callable[[], None],

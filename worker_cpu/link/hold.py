@@ -6,7 +6,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 
 log = structlog.get_logger()
 
@@ -15,7 +15,7 @@ HELD = "hall_held"  # the fact's kind in the farm's journal
 TRIES = 20  # a journal that grows between reading and writing is read again
 
 
-def hold_hall(ledger: api.Ledger, claim: api.Claim, why: str) -> None:
+def hold_hall(ledger: store.RedisLedger, claim: api.Claim, why: str) -> None:
     """Hold the hall of a claim and journal why; Redis away leaves it to the next failure."""
     fact = {"hall": claim.hall, "host": claim.host, "worker": claim.worker, "reason": why}
     drafts = [contract.Draft(HELD, fact)]

@@ -13,7 +13,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.arbiter import live_picture
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 from worker_cpu.protocols import registry
 from worker_cpu.wire import frames
 
@@ -30,7 +30,7 @@ class LiveStatus:
     """The public picture of one game."""
 
     def __init__(
-        self, ledger: api.Ledger, order: contract.GameOrder, claim: api.Claim, now_ms: int
+        self, ledger: store.RedisLedger, order: contract.GameOrder, claim: api.Claim, now_ms: int
     ) -> None:
         self._ledger = ledger
         self._order = order

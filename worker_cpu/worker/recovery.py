@@ -16,7 +16,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors, files
-from orchestrator.ledger import api, attempts
+from orchestrator.ledger import api, attempts, store
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
 
@@ -24,7 +24,9 @@ log = structlog.get_logger()
 
 
 def settle(
-    configured: settings.HallSettings, directory: hall_directory.HallDirectory, ledger: api.Ledger
+    configured: settings.HallSettings,
+    directory: hall_directory.HallDirectory,
+    ledger: store.RedisLedger,
 ) -> None:
     """Bring this host's past in order: submit its spools, give up its dead attempt.
 
@@ -53,7 +55,7 @@ def settle(
 
 
 def _submit(
-    path: pathlib.Path, directory: hall_directory.HallDirectory, ledger: api.Ledger
+    path: pathlib.Path, directory: hall_directory.HallDirectory, ledger: store.RedisLedger
 ) -> None:
     try:
         spooled = hall_directory.Spooled.decode(path.read_bytes())
@@ -76,7 +78,7 @@ def _submit(
         _give_back_record(spooled, reply.seq, ledger)
 
 
-def _give_back_record(spooled: hall_directory.Spooled, seq: int, ledger: api.Ledger) -> None:
+def _give_back_record(spooled: hall_directory.Spooled, seq: int, ledger: store.RedisLedger) -> None:
     """Let the archive have the record that Redis has lost, unless it was archived just now."""
     attempt = spooled.finished.attempt
     ledger.give_back(attempt, spooled.record, ())
@@ -87,7 +89,7 @@ def _give_back_record(spooled: hall_directory.Spooled, seq: int, ledger: api.Led
 
 
 def _give_back_plies(
-    slot: api.Slot, directory: hall_directory.HallDirectory, ledger: api.Ledger
+    slot: api.Slot, directory: hall_directory.HallDirectory, ledger: store.RedisLedger
 ) -> None:
     """Write what the hall's own log has of the dead attempt's plies beyond those in Redis."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from orchestrator import contract
@@ -116,12 +116,17 @@ class Season:
         awaited = any(looks < SOON for looks in self.bare.values())
         return self.state.over and self.game is None and not awaited
 
-    def apply(self, entry: contract.Entry) -> set[str]:
-        """Fold an entry; return the events whose tables it may change.
+    def follow(
+        self, read: Callable[[int], Sequence[contract.Entry]]
+    ) -> Iterator[tuple[contract.Entry, set[str]]]:
+        """Fold what ``read`` has behind the state; yield each entry as soon as it is folded.
 
-        Raise ``LedgerDamagedError``.
+        With it come the events whose tables it may change. Raise ``LedgerDamagedError``.
         """
-        self.state.apply(entry)
+        for entry in season_state.follow(self.state, read):
+            yield entry, self._note(entry)
+
+    def _note(self, entry: contract.Entry) -> set[str]:
         self.log.note(entry, self.state)
         self.changes.note(entry)
         self._note_last(entry)

@@ -134,8 +134,7 @@ class Outlook:
     def take(self, season: str, entries: Sequence[contract.Entry]) -> None:
         """Fold a journal's next entries; raise ``LedgerDamagedError``."""
         state = self._states.setdefault(season, State())
-        for entry in entries:
-            state.apply(entry)
+        for entry in season_state.fold_each(state, entries):
             if entry.kind not in UNMOVED:
                 self._moved.add(season)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive
@@ -72,7 +72,7 @@ class Season:
     """One season and where its copies are: Redis, the archive, the halls' folders, the feeds."""
 
     name: str
-    ledger: api.Ledger
+    ledger: store.RedisLedger
     root: pathlib.Path
     halls: pathlib.Path | None = None
     feeds: pathlib.Path | None = None

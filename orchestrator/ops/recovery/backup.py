@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator import contract
 from orchestrator.common import errors, files, version
-from orchestrator.ledger import api, mirror, restoring
+from orchestrator.ledger import api, mirror, restoring, store
 from orchestrator.ops.recovery import games as archived_games
 from orchestrator.ops.recovery import journal_copies, leftovers
 
@@ -36,7 +36,7 @@ class Made:
     games: int
 
 
-def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
+def export(ledger: store.RedisLedger, target: pathlib.Path) -> Made:
     """Bring a copy up to what Redis alone knows.
 
     Raises:
@@ -57,7 +57,7 @@ def export(ledger: api.Ledger, target: pathlib.Path) -> Made:
     return Made(lengths, 0)
 
 
-def backup(ledger: api.Ledger, archive: pathlib.Path, target: pathlib.Path) -> Made:
+def backup(ledger: store.RedisLedger, archive: pathlib.Path, target: pathlib.Path) -> Made:
     """Bring a copy up to what Redis and the archive know; see ``export``."""
     if target.resolve().is_relative_to(archive.resolve()):
         raise errors.UsageError(f"{target} lies in the archive itself; choose another disk")
@@ -90,7 +90,7 @@ def _require_copy(target: pathlib.Path) -> None:
         )
 
 
-def _refuse_lost_facts(ledger: api.Ledger, root: pathlib.Path, target: pathlib.Path) -> None:
+def _refuse_lost_facts(ledger: store.RedisLedger, root: pathlib.Path, target: pathlib.Path) -> None:
     """Look, disk first, for journals that go on further on disk than in Redis.
 
     Raises:
@@ -138,7 +138,7 @@ def _keep_journal(target: pathlib.Path, name: str, entries: Sequence[contract.En
 
 
 def _keep_leftovers(
-    ledger: api.Ledger, season: pathlib.Path, name: str, entries: Sequence[contract.Entry]
+    ledger: store.RedisLedger, season: pathlib.Path, name: str, entries: Sequence[contract.Entry]
 ) -> None:
     archived = ledger.mirrored(name)
     leftover = leftovers.Leftovers(ledger, (), None)
@@ -170,7 +170,9 @@ def _late(entries: Sequence[contract.Entry], archived: int) -> Iterator[tuple[st
             yield entry.kind, dict(entry.data)
 
 
-def _write_manifest(ledger: api.Ledger, target: pathlib.Path, lengths: dict[str, int]) -> None:
+def _write_manifest(
+    ledger: store.RedisLedger, target: pathlib.Path, lengths: dict[str, int]
+) -> None:
     manifest = {
         "at_ms": ledger.now_ms(),
         "version": version.VERSION,

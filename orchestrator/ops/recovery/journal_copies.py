@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, restoring
+from orchestrator.ledger import api, mirror, restoring, store
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive
 
@@ -41,7 +41,7 @@ class Journal:
         return self.name != api.FARM
 
 
-def from_ledger(ledger: api.Ledger, journal: str) -> list[contract.Entry]:
+def from_ledger(ledger: store.RedisLedger, journal: str) -> list[contract.Entry]:
     """Read a journal from Redis."""
     entries: list[contract.Entry] = []
     while batch := ledger.read(journal, len(entries), BATCH):
@@ -65,7 +65,7 @@ def on_disk(root: pathlib.Path) -> list[str]:
 
 
 def survey(
-    ledger: api.Ledger, roots: Sequence[pathlib.Path], refused: dict[str, str] | None = None
+    ledger: store.RedisLedger, roots: Sequence[pathlib.Path], refused: dict[str, str] | None = None
 ) -> list[Journal]:
     """Read every journal wherever it is; the first of ``roots`` is the archive.
 
@@ -92,7 +92,7 @@ def survey(
     return sorted(journals, key=lambda kept: (not kept.is_season, kept.entries[0].at_ms, kept.name))
 
 
-def _journal(ledger: api.Ledger, roots: Sequence[pathlib.Path], name: str) -> Journal:
+def _journal(ledger: store.RedisLedger, roots: Sequence[pathlib.Path], name: str) -> Journal:
     disks = [restoring.Copy(str(root / name / FILE), from_disk(root, name)) for root in roots]
     redis = restoring.Copy("Redis", from_ledger(ledger, name))
     in_redis, on_disk = len(redis.entries), len(disks[0].entries)

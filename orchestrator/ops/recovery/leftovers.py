@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors, files
-from orchestrator.ledger import api
+from orchestrator.ledger import store
 
 FOLDER = "unarchived"
 Plies = Sequence[tuple[int, str]]
@@ -29,7 +29,10 @@ class Leftovers:
     """All places where an attempt's record and plies are looked for, the surest first."""
 
     def __init__(
-        self, ledger: api.Ledger | None, seasons: Sequence[pathlib.Path], halls: pathlib.Path | None
+        self,
+        ledger: store.RedisLedger | None,
+        seasons: Sequence[pathlib.Path],
+        halls: pathlib.Path | None,
     ) -> None:
         """Look in the ledger, in the folders of one season's copies, and in the halls' folders."""
         self._ledger = ledger

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, restoring
+from orchestrator.ledger import api, mirror, restoring, store
 from orchestrator.ops.recovery import games as archived_games
 from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season.fold import abandoning
@@ -57,13 +57,13 @@ class Sources:
         """Return the folders that hold journals, the archive first."""
         return [self.archive] if self.other is None else [self.archive, self.other]
 
-    def leftovers(self, ledger: api.Ledger, season: str) -> leftovers.Leftovers:
+    def leftovers(self, ledger: store.RedisLedger, season: str) -> leftovers.Leftovers:
         """Return where records and plies of a season may be."""
         return leftovers.Leftovers(ledger, [root / season for root in self.roots], self.halls)
 
 
 def plan(
-    ledger: api.Ledger, sources: Sources, refused: dict[str, str] | None = None
+    ledger: store.RedisLedger, sources: Sources, refused: dict[str, str] | None = None
 ) -> tuple[list[journal_copies.Journal], list[Plan]]:
     """Read and check every copy; return all journals, and what is to be done by season.
 
@@ -86,7 +86,7 @@ def plan(
 
 
 def _with_spooled(
-    ledger: api.Ledger, sources: Sources, journal: journal_copies.Journal
+    ledger: store.RedisLedger, sources: Sources, journal: journal_copies.Journal
 ) -> journal_copies.Journal:
     """Return a journal with the result that the hall of its game in flight has on its disk.
 
@@ -113,7 +113,7 @@ def _with_spooled(
     return dataclasses.replace(journal, whole=whole)
 
 
-def _plan(ledger: api.Ledger, sources: Sources, journal: journal_copies.Journal) -> Plan:
+def _plan(ledger: store.RedisLedger, sources: Sources, journal: journal_copies.Journal) -> Plan:
     leftover = sources.leftovers(ledger, journal.name)
     lost: list[str] = []
     spooled: list[str] = []
@@ -147,7 +147,7 @@ def _has(folder: pathlib.Path) -> bool:
 
 
 def apply(
-    ledger: api.Ledger,
+    ledger: store.RedisLedger,
     sources: Sources,
     journals: Sequence[journal_copies.Journal],
     plans: Sequence[Plan],
@@ -201,7 +201,7 @@ def _write_events(archive: pathlib.Path, season_plan: Plan) -> None:
         kept.rebuild_event(event.id, played)
 
 
-def _load(ledger: api.Ledger, journal: journal_copies.Journal) -> None:
+def _load(ledger: store.RedisLedger, journal: journal_copies.Journal) -> None:
     if journal.parted:
         ledger.forget_journal(journal.name)
     rest = journal.entries[0 if journal.parted else journal.in_redis :]
@@ -218,7 +218,7 @@ def _require_still(journal: str, reply: api.Appended | api.Stale) -> None:
         )
 
 
-def _give_back(ledger: api.Ledger, sources: Sources, season_plan: Plan) -> None:
+def _give_back(ledger: store.RedisLedger, sources: Sources, season_plan: Plan) -> None:
     leftover = sources.leftovers(ledger, season_plan.journal.name)
     for entry in season_plan.waiting:
         if entry.kind == "game_finished":
@@ -244,7 +244,7 @@ def _unsettled(season_plan: Plan) -> list[contract.Entry]:
     return [*unkept, *ends[-1:], *starts]
 
 
-def _reindex(ledger: api.Ledger, season_plan: Plan) -> None:
+def _reindex(ledger: store.RedisLedger, season_plan: Plan) -> None:
     """Write what follows from the facts; the archive is looked at from the first gap on."""
     holds = {"pause": season_plan.state.paused, abandoning.HOLD: season_plan.state.abandoned}
     holds = {name: reason for name, reason in holds.items() if reason}
@@ -253,7 +253,7 @@ def _reindex(ledger: api.Ledger, season_plan: Plan) -> None:
     ledger.reindex(restoring.index(name, season_plan.journal.entries, holds, first - 1))
 
 
-def _end_attempt(ledger: api.Ledger, season_plan: Plan, by: str) -> None:
+def _end_attempt(ledger: store.RedisLedger, season_plan: Plan, by: str) -> None:
     running = season_plan.running
     if running is None:
         return
@@ -277,7 +277,11 @@ def _end_attempt(ledger: api.Ledger, season_plan: Plan, by: str) -> None:
 
 
 def _tell(
-    ledger: api.Ledger, epoch: int, journals: Sequence[journal_copies.Journal], by: str, reason: str
+    ledger: store.RedisLedger,
+    epoch: int,
+    journals: Sequence[journal_copies.Journal],
+    by: str,
+    reason: str,
 ) -> None:
     lengths = {journal.name: len(journal.entries) for journal in journals}
     fact = {"epoch": epoch, "journals": lengths, "reason": reason}

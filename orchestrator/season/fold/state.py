@@ -607,9 +607,21 @@ def _game(fact: entries.GamesPaired, paired: entries.PairedGame) -> events.Game:
 def fold(journal: Iterable[contract.Entry], season: str = "") -> SeasonState:
     """Return the state after a whole journal, ``season``'s; raise ``LedgerDamagedError``."""
     state = SeasonState(season)
-    for entry in journal:
-        state.apply(entry)
+    for _ in fold_each(state, journal):
+        pass
     return state
+
+
+def fold_each(
+    state: SeasonState, entries_behind: Iterable[contract.Entry]
+) -> Iterator[contract.Entry]:
+    """Fold a journal's next entries; yield each as soon as it is folded.
+
+    Raise ``LedgerDamagedError``.
+    """
+    for entry in entries_behind:
+        state.apply(entry)
+        yield entry
 
 
 def follow(
@@ -621,6 +633,4 @@ def follow(
     ``LedgerDamagedError``.
     """
     while batch := read(state.seq):
-        for entry in batch:
-            state.apply(entry)
-            yield entry
+        yield from fold_each(state, batch)
