@@ -107,10 +107,10 @@ def test_a_frozen_referee_is_an_interruption(
 
 
 def test_the_patience_before_a_silent_referee_is_all_that_its_engines_may_take() -> None:
-    """Both engines' start, answer and end, one after the other, and the longest broken link."""
+    """Both engines' sandbox, start, answer and end, one by one, and the longest broken link."""
     timeouts = contract.Timeouts(start_ms=60_000, ready_ms=10_000, quit_ms=5_000)
     seconds = session.longest_silence_ns(timeouts, 90.5) / 1e9
-    assert seconds == 2 * (60 + 10 + 5) + 90.5
+    assert seconds == 2 * (60 + 60 + 10 + 5) + 90.5
 
 
 class Counting(store.RedisLedger):

@@ -252,7 +252,8 @@ def longest_silence_ns(timeouts: contract.Timeouts, dead_man_seconds: float) -> 
     """Return how long a living referee may say nothing while no clock runs, in ns.
 
     All its engines' time-outs off the clock, one after the other: a start, or an end, in silence;
-    and a broken link to a GPU box, which is waited for less long than the dead man waits.
+    a start's twice, since a sandbox may take as long as what starts in it; and a broken link to a
+    GPU box, which is waited for less long than the dead man waits.
     """
-    engines_ms = 2 * (timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms)
+    engines_ms = 2 * (2 * timeouts.start_ms + timeouts.ready_ms + timeouts.quit_ms)
     return engines_ms * 1_000_000 + round(dead_man_seconds * 1e9)

@@ -13,7 +13,7 @@ from typing import Final
 from starlette import applications, exceptions, requests, responses, routing, staticfiles, types
 
 from orchestrator.broadcast import projector, test_matches
-from orchestrator.broadcast.content import documents, messages, season_view
+from orchestrator.broadcast.content import badges, documents, messages, season_view
 from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.forecast import settings, worker
 from orchestrator.broadcast.web import (
@@ -23,17 +23,16 @@ from orchestrator.broadcast.web import (
     guard,
     hub,
     links,
-    logos,
     page_files,
     preview,
     sockets,
     subscriptions,
-    tests_source,
     tlcs_server,
 )
 from orchestrator.broadcast.web import responses as web_responses
 
 PAGE: Final = pathlib.Path(__file__).parent.parent / "page"
+_FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _BEGINNING_SECONDS: Final = 10.0  # s: how long who comes waits for the first pass
 _ENDING_SECONDS: Final = 5.0  # s: how long a thread may take to end its pass
 
@@ -166,7 +165,7 @@ def create(
     sources: list[api.Source] = [api.Seasons(shelf, shown_projector, center)]
     of_matches: list[routing.BaseRoute] = []
     if matches is not None:
-        shown = tests_source.Tests(shelf, matches, listeners.tests)
+        shown = api.Matches(shelf, matches, listeners.tests)
         sources.insert(0, shown)
         of_matches = downloads.MatchDownloads(shown, test_matches.PREFIX).routes()
     socket_io = sockets.SocketIo(center)
@@ -186,7 +185,7 @@ def create(
         ),
         routing.Mount("/tcec", Files(directory=directory)),
         *page_files.PageFiles(PAGE, addresses.public).routes(),
-        *logos.Logos(shown_projector).routes(),
+        *Logos(shown_projector).routes(),
         *preview.Preview(shelf, PAGE).routes(),
         routing.Mount("/", Files(directory=PAGE, html=True)),
     ]
@@ -194,6 +193,32 @@ def create(
         routes=routes, lifespan=lifespan, exception_handlers={hub.FullError: _full}
     )
     return guard.Guard(served)
+
+
+class Logos:
+    """The engines' logos that the seasons' journals hold, under the names of their checksums.
+
+    Browsers keep them for good.
+    """
+
+    def __init__(self, source: projector.Projector) -> None:
+        """Serve what the seasons that are shown were launched with."""
+        self._source = source
+
+    def routes(self) -> list[routing.BaseRoute]:
+        """Return the route of the pictures."""
+        return [routing.Route("/logos/{name}", self.picture)]
+
+    async def picture(self, request: requests.Request) -> responses.Response:
+        """Return a logo: it was checked at the launch, and is a PNG whatever it is named."""
+        path = f"logos/{request.path_params['name']}"
+        for season in list(self._source.seasons.values()):
+            launched = season.state.launched if season.state.seq else None
+            for logo in launched.logos.values() if launched else ():
+                if badges.path(logo) == path:
+                    headers = {"Cache-Control": _FOR_GOOD}
+                    return responses.Response(badges.png(logo), 200, headers, "image/png")
+        return web_responses.missing(f"logo {request.path_params['name']!r}")
 
 
 def _launches(batch: Sequence[messages.Message]) -> list[messages.Message]:
