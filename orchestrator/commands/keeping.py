@@ -11,7 +11,7 @@ import contextlib
 import pathlib
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 
@@ -39,25 +39,24 @@ def keep(spec: orders.Spec, terms: sprt_match.Terms, *, as_json: bool) -> sprt_m
     """Keep a match until it is over, and report it; exit by ``STOPPED`` where it was stopped."""
     with common.open_ledger() as ledger:
         directory = common.match_folder(spec.id)
-        ledger_lanes = lane_store.RedisLanes(ledger.server)
         author = common.author(ledger, sprt_match.KEEPER)
-        verdicts = worker_verdicts.Verdicts(
-            ledger,
-            worker_tokens.RedisTokens(ledger.server),
-            batches.RedisBatches(ledger.server),
-            spec.id,
-            author,
-        )
-        judges = verdicts if spec.remote else None
-        keeper = sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms, judges)
+        names = [engine.name for engine in spec.engines]
+        keeper = keeper_of(ledger, directory, spec, terms, author)
         try:
             with _ended_like_ctrl_c(), source_builds.held(spec):
                 standing, stopped = _run(ledger, keeper, spec, terms, quiet=as_json)
         except errors.FarmError as error:
-            _tell_end(ledger, spec, author, f"failed: {error}", "")
+            announce_end(ledger, spec.id, names, author, f"failed: {error}", "")
             raise
         if not stopped or keeper.stopped is not None:  # who has pressed Ctrl-C knows
-            _tell_end(ledger, spec, author, _why(standing, keeper), line(standing, terms.test))
+            announce_end(
+                ledger,
+                spec.id,
+                names,
+                author,
+                why_ended(standing, keeper),
+                line(standing, terms.test),
+            )
         keeper.close()
     _report(standing, spec, terms, directory, as_json=as_json)
     if stopped:
@@ -66,7 +65,26 @@ def keep(spec: orders.Spec, terms: sprt_match.Terms, *, as_json: bool) -> sprt_m
     return standing
 
 
-def _why(standing: sprt_match.Standing, keeper: sprt_match.Keeper) -> str:
+def keeper_of(
+    ledger: store.RedisLedger,
+    directory: pathlib.Path,
+    spec: orders.Spec,
+    terms: sprt_match.Terms,
+    author: str,
+) -> sprt_match.Keeper:
+    """Return what keeps a match in a directory; raise ``RefusedError`` where another one does."""
+    verdicts = worker_verdicts.Verdicts(
+        ledger,
+        worker_tokens.RedisTokens(ledger.server),
+        batches.RedisBatches(ledger.server),
+        spec.id,
+        author,
+    )
+    ledger_lanes, judges = lane_store.RedisLanes(ledger.server), verdicts if spec.remote else None
+    return sprt_match.Keeper(ledger, ledger_lanes, directory, spec, terms, judges)
+
+
+def why_ended(standing: sprt_match.Standing, keeper: sprt_match.Keeper) -> str:
     """Return why a match has ended."""
     if standing.verdict is not None:
         return f"{standing.verdict} accepted"
@@ -76,16 +94,20 @@ def _why(standing: sprt_match.Standing, keeper: sprt_match.Keeper) -> str:
     return f"stopped by {who}: {why}"
 
 
-def _tell_end(
-    ledger: store.RedisLedger, spec: orders.Spec, author: str, why: str, score: str
+def announce_end(
+    ledger: store.RedisLedger,
+    match: str,
+    engines: Sequence[str],
+    author: str,
+    why: str,
+    score: str,
 ) -> None:
     """Write into the farm's journal that a match has ended: `farm notify` tells people of it."""
-    names = [engine.name for engine in spec.engines]
-    data: dict[str, object] = {"match": spec.id, "engines": names, "why": why, "score": score}
+    data: dict[str, object] = {"match": match, "engines": [*engines], "why": why, "score": score}
     try:
         farm_journal.append(ledger, contract.Draft(lanes.ENDED, data), author)
     except (errors.LedgerAwayError, errors.RefusedError) as error:
-        click.echo(f"{spec.id}: nobody is told of its end: {error}", err=True)
+        click.echo(f"{match}: nobody is told of its end: {error}", err=True)
 
 
 def _run(
@@ -178,12 +200,17 @@ def _announce(
     if not spec.remote and not keeper.able():
         click.echo(f"no lane can play this yet ({_lacking(keeper, ledger)}); waiting", err=True)
     if not quiet:
-        names = ", ".join(map(_paced, spec.engines[1:]))
-        games = f"{spec.games} games at {spec.time_control.spoken}"
-        if spec.tuning is not None:
-            tuned = f"{len(spec.tuning.parameters)} parameters"
-            games = f"{tuned}, {spec.tuning.iterations} iterations, {games}"
-        click.echo(f"{spec.id}: {spec.engines[0].name} against {names}, {games}")
+        click.echo(f"{spec.id}: {outline(spec)}")
+
+
+def outline(spec: orders.Spec) -> str:
+    """Return what is played, in a line."""
+    names = ", ".join(map(_paced, spec.engines[1:]))
+    games = f"{spec.games} games at {spec.time_control.spoken}"
+    if spec.tuning is not None:
+        tuned = f"{len(spec.tuning.parameters)} parameters"
+        games = f"{tuned}, {spec.tuning.iterations} iterations, {games}"
+    return f"{spec.engines[0].name} against {names}, {games}"
 
 
 def _paced(engine: contract.EngineSpec) -> str:

@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 import pathlib
 import socket
+import subprocess
+import time
+from typing import Final, Self
 
 import click
+import structlog
 
 from orchestrator.commands import common, paths, services
 from orchestrator.common import errors, logs
 from orchestrator.ledger import services as reports
+from orchestrator.ledger import store, submissions
+from orchestrator.ops import supervisor
 from orchestrator.serve import doorbell
 from orchestrator.serve import loop as server
+from orchestrator.testmatch import kept
+
+log = structlog.get_logger()
 
 SILENT_SECONDS = 60.0  # s: six of its beats
+LOOK_SECONDS: Final = 2.0  # s: between two looks for test matches that were submitted
+AGAIN_SECONDS: Final = 30.0  # s: until what keeps them is started again after it has failed
+END_SECONDS: Final = 10.0  # s: what keeps them ends within a pass
 
 
 @click.command()
@@ -22,6 +34,9 @@ SILENT_SECONDS = 60.0  # s: six of its beats
 @click.option("--check", is_flag=True, help="Only check if one is running; exit code 3: no.")
 def serve(archive: pathlib.Path, *, check: bool) -> None:
     """Run all seasons: decide, offer games to the halls, archive. Runs until stopped.
+
+    Test matches that were submitted (`farm match test … --submit`) are kept by a
+    process of its own.
 
     Example: celery -A orchestrator farm serve
     """
@@ -31,8 +46,14 @@ def serve(archive: pathlib.Path, *, check: bool) -> None:
     logs.configure()
     services.shorten_pauses()
     ended = services.until_ended()
-    with common.open_ledger() as ledger:
-        server.Server(ledger, archive, doorbell.ring, Watchdog().alive).run(ended)
+    watchdog = Watchdog()
+    with common.open_ledger() as ledger, TestKeeper(ledger) as tests:
+
+        def alive() -> None:
+            watchdog.alive()
+            tests.look()
+
+        server.Server(ledger, archive, doorbell.ring, alive).run(ended)
 
 
 def _check() -> None:
@@ -47,6 +68,66 @@ def _check() -> None:
             f"`farm serve` on {report.host} has reported nothing for {silent:.0f} s; start it again"
         )
     click.echo(f"farm serve on {report.host} reported {silent:.0f} s ago, build {report.version}")
+
+
+class TestKeeper:
+    """Runs ``farm match keep`` while there are test matches to keep; it ends by itself.
+
+    A process of its own: what a thousand workers report takes nothing from the seasons.
+    """
+
+    def __init__(self, ledger: store.RedisLedger) -> None:
+        """Prepare; nothing is started yet."""
+        self._submitted = submissions.RedisSubmissions(ledger.server)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._left = True  # matches of an earlier life may be open
+        self._look_at = 0.0
+
+    def __enter__(self) -> Self:
+        """Use it, and end the process after."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def look(self) -> None:
+        """Start the process where there is something to keep; Redis may be away."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + LOOK_SECONDS
+        if self._process is not None:
+            code = self._process.poll()
+            if code is None:
+                return
+            self._process, self._left = None, code != 0
+            if code:
+                log.error("tests.keeper_failed", code=code)
+            if code > 0:  # as another one would soon
+                self._look_at = time.monotonic() + AGAIN_SECONDS
+                return
+        try:
+            if self._wanted():
+                words = [*supervisor.leash(), *supervisor.keep_command()]
+                self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        except OSError as error:  # no season waits for it
+            log.exception("tests.keeper_failed", error=str(error))
+            self._left, self._look_at = True, time.monotonic() + AGAIN_SECONDS
+
+    def _wanted(self) -> bool:
+        if self._left:
+            self._left = False
+            if kept.open_matches(common.data_directory() / "tests"):
+                return True
+        try:
+            return any(submission.ready for submission in self._submitted.all())
+        except errors.LedgerAwayError:
+            return False
 
 
 class Watchdog:

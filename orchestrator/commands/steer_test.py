@@ -9,7 +9,7 @@ import click
 import pydantic
 
 from orchestrator import contract
-from orchestrator.commands import common, keeping, source_builds, test_games
+from orchestrator.commands import common, source_builds, submitting, test_games
 from orchestrator.commands import test as test_command
 from orchestrator.common import errors
 from orchestrator.ledger import lane_store, lanes
@@ -77,15 +77,19 @@ def _ask(match: str, draft: contract.Draft, by: str, *, dry_run: bool) -> None:
 
 @click.command("continue-test")
 @click.argument("match")
+@submitting.options
 @common.json_option
-def continue_(match: str, *, as_json: bool) -> None:
+def continue_(match: str, **options: Any) -> None:
     """Go on with a test MATCH that was stopped, with exactly the games that are missing.
 
     Example: farm continue-test dev-1
     """
+    if submitting.submits(options):
+        submitting.submit(match, "goes on with its missing games", "", options)
+        return
     spec, terms = sprt_match.load(common.match_folder(match))
     source_builds.require_kept(spec)
-    keeping.keep(spec, terms, as_json=as_json)
+    submitting.keep(spec, terms, options)
 
 
 @click.command("copy-test")
@@ -96,8 +100,9 @@ def continue_(match: str, *, as_json: bool) -> None:
 @click.option("--priority", type=_PRIORITY)
 @click.option("--share", type=_SHARE)
 @click.option("--seed", help="Deal openings, and a tuning's lots, in another order.")
+@submitting.options
 @common.json_option
-def copy(match: str, name: str, *, as_json: bool, **options: Any) -> None:
+def copy(match: str, name: str, **options: Any) -> None:
     """Play a test MATCH once more, from its first game, under another NAME.
 
     Engines (and their builds), openings, clocks, early ends and test are those of the first one,
@@ -119,4 +124,4 @@ def copy(match: str, name: str, *, as_json: bool, **options: Any) -> None:
     except pydantic.ValidationError as error:
         raise errors.UsageError(f"{match}: {error.errors(include_url=False)[0]['msg']}") from None
     given = {key: options[key] for key in ("priority", "share") if options[key] is not None}
-    keeping.keep(copied, dataclasses.replace(terms, **given), as_json=as_json)
+    submitting.keep(copied, dataclasses.replace(terms, **given), options)

@@ -16,7 +16,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, keeping, rosters, source_builds, test_games
+from orchestrator.commands import common, rosters, source_builds, submitting, test_games
 from orchestrator.common import bounds, errors, output
 from orchestrator.rating import sprt
 from orchestrator.season.file import roster
@@ -95,6 +95,7 @@ def match_options(function: output.Function) -> output.Function:
                 " checks.",
             ),
             click.option("--seed", default="", help="Deal openings in another order."),
+            submitting.options,
             common.season_option,
             rosters.file_option,
             common.json_option,
@@ -129,8 +130,8 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
     Example: farm test dev --against base --file engines.toml --tc 8+0.08 --sprt elo0=0 elo1=5
     """
     spec, terms = _match(engine, words, options)
-    standing = keeping.keep(spec, terms, as_json=options["as_json"])
-    if options["self_check"] and standing.faults:
+    standing = submitting.keep(spec, terms, options)
+    if options["self_check"] and standing is not None and standing.faults:
         raise errors.RefusedError(f"{spec.engines[0].name}: " + "; ".join(standing.faults))
 
 

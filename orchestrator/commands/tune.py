@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pydantic
 
-from orchestrator.commands import keeping, source_builds
+from orchestrator.commands import source_builds, submitting
 from orchestrator.commands import test as test_command
 from orchestrator.common import bounds, errors
 from orchestrator.testmatch import sprt_match, spsa
@@ -79,7 +79,7 @@ def tune(
         for side, side_name in zip(spec.engines, names, strict=True)
     ]
     spec = spec.model_copy(update={"engines": tuple(sides)})
-    keeping.keep(spec, test_command.terms_of(options, None), as_json=options["as_json"])
+    submitting.keep(spec, test_command.terms_of(options, None), options)
 
 
 def _parameters(files: tuple[pathlib.Path, ...], lines: tuple[str, ...]) -> list[spsa.Parameter]:

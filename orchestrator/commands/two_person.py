@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from orchestrator import contract
 from orchestrator.commands import common
 from orchestrator.common import errors
-from orchestrator.ledger import api, store
+from orchestrator.ledger import api, store, submissions
 from orchestrator.season.fold import state
 
 PROPOSED, SECONDED = "proposed", "seconded"
-NOBODY = "default"  # the user of a server that knows no operators
 OWN_WORDS = ("by", "name", "reason")  # what the two of them may say differently
 
 Change = Callable[[state.SeasonState], Sequence[contract.Draft]]
@@ -38,7 +37,7 @@ def consent(
     if dry_run or act not in chosen.launched.season.second_operator:
         return by
     user = ledger.whoami()
-    if user == NOBODY:
+    if user == submissions.NOBODY:
         raise errors.RefusedError(
             f"{act} needs two operators in {chosen.launched.id}, and this Redis knows none; see"
             " `farm acl`"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.ledger import lanes, vitals
+from orchestrator.ledger import lanes, submissions, vitals
 from orchestrator.season import decisions, interruption
 from orchestrator.season.fold import amendments, entries, events, own_book, tally
 from orchestrator.season.fold import state as season_state
@@ -35,6 +35,7 @@ class Kind(enum.StrEnum):
     FLAGGED = "hidden-book"
     SERVICE_FAILED = "service-failed"
     TEST_OVER = "test-over"
+    TEST_WAITS = "test-waits"
 
 
 ASKING: Final = frozenset(
@@ -71,13 +72,21 @@ def of_entry(state: season_state.SeasonState, entry: contract.Entry) -> Iterator
 
 
 def of_farm(entry: contract.Entry) -> Iterator[Notice]:
-    """Yield the notices of an entry of the farm's own journal: test matches that have ended."""
+    """Yield the notices of an entry of the farm's own journal: of test matches.
+
+    They have ended, or wait until somebody approves them.
+    """
     if entry.kind == lanes.ENDED:
         fields = {key: str(entry.data.get(key, "")) for key in ("match", "why", "score")}
         fields["engines"] = " - ".join(map(str, entry.data.get("engines", ())))
         fields |= {"season": "", "season_name": fields["match"], "who": entry.by}
         notice_id = f"farm:{entry.seq}:{Kind.TEST_OVER.value}"
         yield Notice(notice_id, Kind.TEST_OVER, entry.at_ms, f"test:{fields['match']}", fields)
+    elif entry.kind == submissions.SUBMITTED and entry.data.get("asks"):
+        fields = {key: str(entry.data.get(key, "")) for key in ("match", "about")}
+        fields |= {"season": "", "season_name": fields["match"], "who": entry.by}
+        notice_id = f"farm:{entry.seq}:{Kind.TEST_WAITS.value}"
+        yield Notice(notice_id, Kind.TEST_WAITS, entry.at_ms, f"test:{fields['match']}", fields)
 
 
 _Told = tuple[Kind, str, dict[str, str]]

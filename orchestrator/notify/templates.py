@@ -71,6 +71,10 @@ WORDS: Final = {
         "$match: $why",
         "$engines\n$score\n\nfarm match show $match",
     ),
+    notices.Kind.TEST_WAITS: (
+        "$match waits for approval",
+        "$about\nsubmitted by $who\n\nfarm match approve $match",
+    ),
     notices.Kind.SERVICE_FAILED: (
         "$host: $service has failed",
         "systemctl status $service\njournalctl -u $service\ndocs: runbooks/FarmUnitFailed",

@@ -39,6 +39,11 @@ def serve_command() -> list[str]:
     return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve"]
 
 
+def keep_command() -> list[str]:
+    """Return the command line of what keeps submitted test matches."""
+    return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "keep-tests"]
+
+
 def web_command(host: str, port: int) -> list[str]:
     """Return the command line of the live page and the feeds."""
     return [*_SERVE_WEB, "--host", host, "--port", str(port)]
@@ -108,7 +113,7 @@ def lane(text: str, worker: Supervised, hall: str) -> Supervised:
     )
 
 
-def _leash() -> list[str]:
+def leash() -> list[str]:
     """Return util-linux' words that bind a command to who starts it; [] where they are not."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
@@ -136,7 +141,7 @@ class Supervised:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [*(_leash() if self.bound else ()), *self.command],
+                [*(leash() if self.bound else ()), *self.command],
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -385,8 +385,8 @@ class Keeper:
             )
         self._keeps = True
         self._all_dealt = False  # Redis may have lost that it was open
-        order = {"spec": self._spec.model_dump(mode="json"), "terms": self._terms.as_json()}
-        files.write(self._directory / "match.json", contract.dumps(order).encode())
+        order = encoded(self._spec, self._terms).encode()
+        files.write(self._directory / "match.json", order)
 
     def _require_same(self) -> None:
         """Raise ``RefusedError`` where the results kept here are of another match.
@@ -410,6 +410,11 @@ class Keeper:
                 f"{self._spec.id} has played {self._tally.next - 1} games: it cannot have"
                 f" {self._spec.games}"
             )
+
+    @property
+    def position(self) -> tuple[str, int]:
+        """Return the match's journal, and the last of its entries that is kept."""
+        return self._journal, self._mirror.last
 
     def needs(self) -> lanes.Needs:
         """Return what a lane must have for this match."""
@@ -796,6 +801,11 @@ def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
     )
 
 
+def encoded(spec: orders.Spec, terms: Terms) -> str:
+    """Return how a match is ordered, as its folder keeps it."""
+    return contract.dumps({"spec": spec.model_dump(mode="json"), "terms": terms.as_json()})
+
+
 def load(directory: pathlib.Path) -> tuple[orders.Spec, Terms]:
     """Read how a match was ordered; raise ``RefusedError`` where there is none."""
     try:
@@ -805,6 +815,11 @@ def load(directory: pathlib.Path) -> tuple[orders.Spec, Terms]:
         raise errors.RefusedError(
             f"there is no test match {directory.name!r} in {directory.parent}; there are: {others}"
         ) from None
+    return decoded(raw)
+
+
+def decoded(raw: Mapping[str, Any]) -> tuple[orders.Spec, Terms]:
+    """Read what ``encoded`` wrote."""
     return orders.Spec.model_validate(raw["spec"]), Terms.of(raw["terms"])
 
 

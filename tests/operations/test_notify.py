@@ -21,7 +21,7 @@ from twins import memory
 from orchestrator import commands, contract
 from orchestrator.commands import common, launch
 from orchestrator.common import errors
-from orchestrator.ledger import api, farm_journal, lanes, vitals
+from orchestrator.ledger import api, farm_journal, lanes, submissions, vitals
 from orchestrator.notify import channels as sending
 from orchestrator.notify import notices, outbox, runner, settings, templates
 from orchestrator.season.file import load
@@ -308,7 +308,7 @@ FACTS: dict[str, Any] = {
     for name in (
         *("season", "season_name", "event", "engine", "game", "details", "crashes", "limit"),
         *("decision", "question", "reason", "best", "champion", "what", "minutes", "host", "who"),
-        *("then", "service", "match", "why", "engines", "score"),
+        *("then", "service", "match", "about", "why", "engines", "score"),
     )
 }
 
@@ -457,6 +457,22 @@ def test_the_example_is_valid(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "notify.toml"
     path.write_text(done.output)
     assert len(settings.load(path).channel) == 2
+
+
+def test_who_may_approve_a_test_match_is_told_that_it_waits(
+    ledger: memory.MemoryLedger, channels: settings.Settings, tmp_path: pathlib.Path
+) -> None:
+    """Of one that waits for nobody nothing is said."""
+    made = runner.Runner(ledger, channels, outbox.Outbox(tmp_path / "outbox.json"))
+    made.once()
+    for name, asks in (("dev-1", False), ("dev-2", True)):
+        facts = {"match": name, "about": "Dev against Base", "asks": asks}
+        draft = contract.Draft(submissions.SUBMITTED, facts)
+        farm_journal.append(ledger, draft, "anna@anna")
+    made.once()
+    (mail,) = [mail for mail in _Smtp.mails if "waits for approval" in mail]
+    assert "Subject: dev-2 waits for approval" in mail
+    assert "farm match approve dev-2" in mail
 
 
 def test_the_end_of_a_test_match_is_told_once(

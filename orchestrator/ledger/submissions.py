@@ -1,0 +1,104 @@
+"""Test matches that were submitted: they wait for somebody's consent, or to be taken.
+
+What takes them (``farm match keep``, which ``farm serve`` starts) has them in its folder from then
+on, and removes them here. Who submitted a match is not who approves it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.ledger import connection, keys, replies
+
+NOBODY: Final = "default"  # the user of a server that knows no operators
+# of the farm's journal; each names its match
+SUBMITTED, APPROVED, REFUSED = "test_submitted", "test_approved", "test_refused"
+
+
+@dataclasses.dataclass(frozen=True)
+class Submission:
+    """A match that waits: who submitted it, what it is in a line, and who has to agree.
+
+    ``goes_on`` is one that its keeper has already and that was stopped: it comes without an order.
+    """
+
+    match: str
+    by: str
+    at_ms: int
+    about: str
+    asks: bool = False
+    approved_by: str = ""
+    goes_on: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Say whether it may be played."""
+        return not self.asks or bool(self.approved_by)
+
+    def is_by(self, who: str) -> bool:
+        """Say whether somebody (NAME@USER) has submitted it himself.
+
+        The user is who has logged in to Redis; a name alone is what somebody calls himself.
+        """
+        user = who.rpartition("@")[2]
+        return who == self.by if user == NOBODY else user == self.by.rpartition("@")[2]
+
+
+class RedisSubmissions:
+    """The submitted matches of one Redis server. Any verb may raise ``LedgerAwayError``."""
+
+    def __init__(self, server: connection.Server, prefix: str = keys.PREFIX) -> None:
+        self._server = server
+        names = keys.Keys(prefix)
+        self._submitted, self._orders = names.tests("submitted"), names.tests("orders")
+
+    def all(self) -> list[Submission]:
+        """Return those that wait, the oldest first."""
+        table = self._server.table(self._submitted)
+        listed = replies.each(table, lambda _, raw: Submission(**raw))
+        return sorted(listed, key=lambda submission: (submission.at_ms, submission.match))
+
+    def order(self, match: str) -> str | None:
+        """Return what is played in a match that waits."""
+        return self._field(self._orders, match)
+
+    def submit(self, submission: Submission, order: str) -> bool:
+        """Let a match wait; return whether none of this name did."""
+        return self._write("", submission, order)
+
+    def approve(self, match: str, who: str) -> Submission | None:
+        """Note who agrees; return the match, ``None`` where none of this name waits."""
+        while (before := self._field(self._submitted, match)) is not None:
+            approved = dataclasses.replace(_read(before), approved_by=who)
+            if self._write(before, approved, ""):
+                return approved
+        return None
+
+    def find(self, match: str) -> Submission | None:
+        """Return a match that waits."""
+        raw = self._field(self._submitted, match)
+        return None if raw is None else _read(raw)
+
+    def remove(self, match: str) -> None:
+        """Forget a match that was taken or refused."""
+        with self._server.asked(), self._server.client.pipeline() as pipe:
+            pipe.hdel(self._submitted, match)
+            pipe.hdel(self._orders, match)
+            pipe.execute()
+
+    def _field(self, key: str, match: str) -> str | None:
+        with self._server.asked():
+            raw: Any = self._server.client.hget(key, match)
+        return None if raw is None else replies.text(raw)
+
+    def _write(self, before: str, submission: Submission, order: str) -> bool:
+        payload = contract.dumps(dataclasses.asdict(submission))
+        names = [self._submitted, self._orders]
+        raw = self._server.run("submit_match", names, submission.match, before, payload, order)
+        return replies.word(raw) == "written"
+
+
+def _read(text: str) -> Submission:
+    return Submission(**contract.loads(text))
