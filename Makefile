@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench clock lock clean help
+.PHONY: workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -115,6 +115,10 @@ workers: $(VENV)/.dev ## Simulate SPRT tests with bad remote workers: minutes (T
 
 bench: system $(VENV)/.dev ## Measure all, into bench/RESULTS.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
 	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)
+
+cores: $(VENV)/.dev ## Simulate remote workers at a real gateway, Redis and keeper: half an hour (CORES=n SECONDS=n GATEWAYS=n MATCHES=n)
+	$(BIN)/python tests/benchmarks/scale/remote_run.py --cores $${CORES:-10000} \
+		--seconds $${SECONDS:-1800} --gateways $${GATEWAYS:-2} --matches $${MATCHES:-20}
 
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --extra embedded

@@ -32,6 +32,7 @@ log = structlog.get_logger()
 
 WAIT_MS: Final = 1_000  # ms: a look at submissions and lanes at least this often
 PASS_SECONDS: Final = 0.1  # s: between two passes, however fast results come: each looks at all
+REST: Final = 4.0  # times as long as a pass took: many matches are looked at less often
 AWAY_SECONDS: Final = 1.0  # s: between two tries while Redis is away
 TELL_SECONDS: Final = 60.0  # s: between two lines of a match in the log
 DISK_SECONDS: Final = 30.0  # s: until a match whose disk took no more is opened again
@@ -115,13 +116,15 @@ class Keepers:
         try:
             while not ended.is_set():
                 try:
+                    began = time.monotonic()
                     self._batches.lapse()
                     if not self._pass():
                         return
+                    rest = max(PASS_SECONDS, REST * (time.monotonic() - began))
                     away = False
                     positions = dict(match.position for match in self._matches.values())
                     self._ledger.wait(positions, WAIT_MS)
-                    ended.wait(PASS_SECONDS)
+                    ended.wait(min(rest, WAIT_MS / 1_000))
                 except errors.LedgerForeignError:
                     raise
                 except errors.LedgerAwayError as error:

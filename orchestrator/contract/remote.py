@@ -17,7 +17,6 @@ from orchestrator.contract import codec, played, records
 from orchestrator.contract import orders as game_orders
 
 MOST_GAMES = 64  # of one batch
-LINE = 100  # moves told and kept of a line that an engine expects
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 Name = Annotated[str, pydantic.Field(pattern=f"^{NAME.pattern}$")]
 Digest = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]

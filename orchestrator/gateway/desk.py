@@ -486,9 +486,9 @@ def _journaled(
     whole = verification.record(
         order, game, checked, attempt=batch.id, host=batch.worker, ended_ms=now_ms
     )
-    outcome, text = whole.outcome, records.pgn(whole)
+    outcome, text = whole.outcome, records.pgn(whole, played=checked.played)
     if len(text.encode()) > PGN_BYTES:
-        text = records.pgn(whole, minimal=True)
+        text = records.pgn(whole, minimal=True, played=checked.played)
     return {
         "game": game.number,
         "lane": "",

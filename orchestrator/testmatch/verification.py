@@ -4,13 +4,13 @@ All moves are played again; every rule of the game sees every ply; both clocks a
 again from the thinking times; the result must be what the final position, the clocks or the
 side to move allow. What only the worker can have seen (an engine that went away, a move that
 was no move) must at least fit the position. The record that is kept is made here: of the
-worker's words there remain thinking times, evaluations, and what engines said.
+worker's words there remain thinking times, evaluations, and what engines said, but no lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from orchestrator import contract
 from orchestrator.arbiter import board, clock, eco, rmobility, verdict
@@ -23,7 +23,7 @@ _Words: TypeAlias = Callable[[contract.Side, str], contract.Outcome]
 _SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
 _NS_PER_MS: Final = 1_000_000
 _NOTE: Final = 300  # characters of what a verdict rests on
-_MOVE: Final = 10  # characters of a move in a line that an engine told
+_MOVE: Final = 10  # characters of a wrong move that is shown
 _LARGEST: Final = 1 << 63  # of any number: a larger one is no time, and no engine's count
 _CLOCK_SLACK_MS: Final = 50  # ms: between a game's wall time and its stamps, of other clocks
 _CLOCK_DRIFT: Final = 1_000  # a worker's clock may run by a part of so many faster than Redis'
@@ -44,14 +44,24 @@ class WrongGameError(ValueError):
     """The game cannot have been played so; the message says what is wrong and at which ply."""
 
 
+class Checked(NamedTuple):
+    """A game that was played again: as it is kept, and for its PGN the positions reached."""
+
+    outcome: contract.Outcome
+    final_fen: str
+    plies: tuple[contract.PlyRecord, ...]
+    played: list[tuple[str, board.Reached]]
+
+
 def verified(
     order: contract.GameOrder, reported: remote.PlayedGame, since_claim_ms: int
-) -> tuple[contract.Outcome, str, tuple[contract.PlyRecord, ...]]:
+) -> Checked:
     """Return outcome, final position and plies as they are kept; raise ``WrongGameError``.
 
     ``since_claim_ms`` is the time since the batch was dealt, by the farm's own clock.
     """
     game = _Replay(order)
+    begun = len(game.board.sans)
     plies = tuple(game.play(ply) for ply in reported.plies)
     if reported.final_fen != game.board.fen():
         raise WrongGameError(f"final position {reported.final_fen!r}: it is {game.board.fen()!r}")
@@ -65,20 +75,21 @@ def verified(
         raise WrongGameError(
             f"played for {reported.wall_ms} ms: it was dealt {since_claim_ms} ms ago"
         )
-    return outcome, reported.final_fen, plies
+    played = list(zip(game.board.sans[begun:], game.board.reached[begun:], strict=True))
+    return Checked(outcome, reported.final_fen, plies, played)
 
 
 def record(
     order: contract.GameOrder,
     reported: remote.PlayedGame,
-    checked: tuple[contract.Outcome, str, tuple[contract.PlyRecord, ...]],
+    checked: Checked,
     *,
     attempt: str,
     host: str,
     ended_ms: int,
 ) -> contract.GameRecord:
     """Make the record of a game that was ``verified``."""
-    outcome, fen, plies = checked
+    outcome, fen, plies, _ = checked
     made = contract.GameRecord(
         order=order,
         attempt=attempt,
@@ -142,7 +153,7 @@ class _Replay:
             update={
                 "san": san,
                 "said": text.one_line(ply.said)[:_NOTE],
-                "pv": tuple(text.one_line(pv_move)[:_MOVE] for pv_move in ply.pv[: remote.LINE]),
+                "pv": (),  # to write a line of 12 moves costs more than all else of its ply
                 "counters": self._judge.counters(self.board.position(), self.board.ply),
                 "network_ns": None,
             }

@@ -10,6 +10,7 @@ import pytest
 import told
 
 from orchestrator import contract
+from orchestrator.arbiter import record as records
 from orchestrator.testmatch import verification
 
 ORDER = told.spec().order(1)
@@ -31,6 +32,21 @@ def test_a_true_game_is_kept_in_the_farms_own_words() -> None:
     assert (record.outcome.result, record.outcome.details) == ("0-1", "Black mates")
     assert record.outcome.note == ""
     assert [ply.san for ply in record.plies] == ["f3", "e5", "g4", "Qh4#"]
+
+
+def test_its_pgn_is_that_of_the_record_without_playing_it_again_and_without_lines() -> None:
+    """Positions are those that the check has reached; a line would be played move by move."""
+    opening = contract.Opening(moves=("f2f3",))
+    order = told.spec(openings=(opening,)).order(1)
+    game = told.game(order, told.MATE[1:])
+    score = contract.Score(cp=25)
+    lines = [ply.model_copy(update={"pv": (ply.move,), "score": score}) for ply in game.plies]
+    game = game.model_copy(update={"plies": tuple(lines)})
+    checked = verification.verified(order, game, SINCE_MS)
+    kept = verification.record(order, game, checked, attempt="a", host="b", ended_ms=10**12)
+    assert records.pgn(kept, played=checked.played) == records.pgn(kept)
+    assert "pv=" not in records.pgn(kept)
+    assert "wv=0.25" in records.pgn(kept)
 
 
 def _loss(ending: str, loser: contract.Side | None = "white", **other: Any) -> contract.Outcome:

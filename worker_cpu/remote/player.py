@@ -88,9 +88,7 @@ class Player:
             batch.name,
             remote.PlayedGame(
                 number=number,
-                plies=tuple(
-                    ply.model_copy(update={"pv": ply.pv[: remote.LINE]}) for ply in whole.plies
-                ),
+                plies=tuple(ply.model_copy(update={"pv": ()}) for ply in whole.plies),
                 outcome=whole.outcome,
                 final_fen=whole.final_fen,
                 white=whole.white,
