@@ -236,6 +236,6 @@ def keep_tests() -> None:
     """
     logs.configure()
     services.shorten_pauses()
-    ended, root = services.until_ended(), common.data_directory() / "tests"
+    ended, root = services.until_ended(), common.matches_folder()
     with _only_one(root), common.open_ledger() as ledger:
         Keepers(ledger, root).run(ended)

@@ -122,7 +122,7 @@ class TestKeeper:
     def _wanted(self) -> bool:
         if self._left:
             self._left = False
-            if kept.open_matches(common.data_directory() / "tests"):
+            if kept.open_matches(common.matches_folder()):
                 return True
         try:
             return any(submission.ready for submission in self._submitted.all())
