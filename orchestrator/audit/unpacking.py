@@ -46,7 +46,7 @@ def blocks(path: pathlib.Path) -> Iterator[bytes]:
     except FileNotFoundError:
         raise errors.UsageError(f"{path}: no such PGN file") from None
     except bounds.DAMAGED as error:
-        raise errors.UsageError(f"{path}: cannot be read: {error}") from None
+        raise errors.UsageError(f"{path}: cannot be read: {errors.reason(error)}") from None
 
 
 def _plain(raw: bytes) -> bytes:

@@ -125,7 +125,7 @@ def _password(directory: pathlib.Path, name: str) -> str:
             with os.fdopen(handle, "w") as file:
                 file.write(f"{secrets.token_urlsafe(PASSWORD_BYTES)}\n")
     except OSError as error:
-        raise errors.HostError(f"{path}: {error}") from error
+        raise errors.HostError(f"{path}: {errors.reason(error)}") from error
     return _read(path)
 
 
@@ -133,7 +133,7 @@ def _read(path: pathlib.Path) -> str:
     try:
         password = bounds.text(path, bounds.SECRET_BYTES).strip()
     except bounds.DAMAGED as error:
-        raise errors.HostError(f"{path}: {error}") from error
+        raise errors.HostError(f"{path}: {errors.reason(error)}") from error
     if not password:
         raise errors.UsageError(f"{path} is empty: write a password into it, or delete it")
     if password.startswith(VAULT):

@@ -52,7 +52,7 @@ def export(folder: pathlib.Path, *, overwrite: bool, as_json: bool) -> None:
             path.write_bytes(content)
             path.chmod(mode)
     except OSError as error:
-        raise errors.HostError(f"{folder} cannot be written: {error}") from error
+        raise errors.HostError(f"{folder} cannot be written: {errors.reason(error)}") from error
     if as_json:
         common.print_json(
             {"folder": str(folder), "files": len(shipped), "version": version.described()}

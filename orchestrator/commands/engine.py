@@ -193,7 +193,8 @@ def _imported(source: str) -> list[model.EngineEntry]:
         listed = cutechess.parse(bounds.content(pathlib.Path(source), bounds.SETTINGS_BYTES))
     except (OSError, ValueError) as error:
         allowed = "a JSON list of engines, each with name and command"
-        raise errors.UsageError(f"{source}: found {error}; allowed: {allowed}") from error
+        why = errors.reason(error)
+        raise errors.UsageError(f"{source}: found {why}; allowed: {allowed}") from error
     taken: set[str] = set()
     return [_entry(configured, source, taken) for configured in listed.values()]
 

@@ -58,14 +58,14 @@ def export_site(
             return
         journal = mirror.read(path)
     except OSError as error:
-        raise errors.HostError(f"the journal cannot be read: {error}") from error
+        raise errors.HostError(f"{path}: cannot be read: {errors.reason(error)}") from error
     if not journal:
         raise errors.UsageError(f"{season}: holds no entry of a journal")
     made = site.Site(journal, archive, folder)
     try:
         replayed = made.write(_tell)
     except OSError as error:
-        raise errors.HostError(f"{folder} cannot be written: {error}") from error
+        raise errors.HostError(f"{folder} cannot be written: {errors.reason(error)}") from error
     state = made.season.state
     games = sum(event.tally.games for event in state.events.values())
     summary = {"season": state.launched.id, "games": games, "replays": replayed}

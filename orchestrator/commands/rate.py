@@ -140,7 +140,8 @@ def families_of(path: pathlib.Path | None) -> dict[str, str]:
     try:
         listed = bounds.toml(path)
     except (OSError, ValueError) as error:
-        raise errors.UsageError(f"--families {path}: {error}; allowed: {allowed}") from None
+        why = errors.reason(error)
+        raise errors.UsageError(f"--families {path}: {why}; allowed: {allowed}") from None
     named: dict[str, str] = {}
     for family, versions in listed.items():
         if not isinstance(versions, list) or not all(

@@ -207,7 +207,8 @@ def _write(
             try:
                 files.write(path, f"{json.dumps(lists.as_json(spread, rows), indent=2)}\n".encode())
             except OSError as error:
-                raise errors.HostError(f"{path}: the list cannot be written: {error}") from error
+                why = errors.reason(error)
+                raise errors.HostError(f"{path}: cannot be written: {why}") from error
             written = games
         if not follow:
             click.echo(f"{path}: the rating list after {written} games")

@@ -138,7 +138,7 @@ def _write(path: pathlib.Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise errors.HostError(f"the journal cannot be written: {error}") from error
+        raise errors.HostError(f"{path}: cannot be written: {errors.reason(error)}") from error
 
 
 def _serve(played: season_simulation.Simulation, speed: float | None, host: str, port: int) -> None:

@@ -262,7 +262,7 @@ def _openings(
     try:
         text = bounds.text(path, bounds.BOOK_BYTES)
     except bounds.DAMAGED as error:
-        raise errors.BookError(f"--book {path}: cannot be read: {error}") from error
+        raise errors.BookError(f"--book {path}: cannot be read: {errors.reason(error)}") from error
     return tuple(
         openings.parse(text, kind, plies or (None if book else test_games.PLIES), str(path))
     )

@@ -88,7 +88,8 @@ def _parameters(files: tuple[pathlib.Path, ...], lines: tuple[str, ...]) -> list
         try:
             text = bounds.text(path)
         except bounds.DAMAGED as error:
-            raise errors.UsageError(f"--parameters {path}: cannot be read: {error}") from error
+            why = errors.reason(error)
+            raise errors.UsageError(f"--parameters {path}: cannot be read: {why}") from error
         listed += spsa.parameters(text, f"--parameters {path}")
     for line in lines:
         listed += spsa.parameters(line, f"--parameter {line!r}")

@@ -118,3 +118,8 @@ class HostError(FarmError):
 
 class DiskError(HostError):
     """A disk does not take a file now, and may later: nothing is damaged."""
+
+
+def reason(error: BaseException) -> str:
+    """Return what an error says: of one of the system's, not its number and not its file."""
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -73,7 +73,8 @@ class Recipe(pydantic.BaseModel):
                 f"--build {path}: {key}: {first['msg']}; allowed: {allowed}"
             ) from None
         except bounds.DAMAGED as error:
-            raise errors.UsageError(f"--build {path}: cannot be read: {error}") from error
+            why = errors.reason(error)
+            raise errors.UsageError(f"--build {path}: cannot be read: {why}") from error
         strange = recipe.binaries.keys() - builds.CLASSES.keys() - {builds.GPU}
         if strange or bool(recipe.make) == bool(recipe.binaries):
             wrong = min(strange, default="both" if recipe.make else "neither")
@@ -394,4 +395,4 @@ def _added(store: Store, path: pathlib.Path) -> str:
     try:
         return store.add(pieces(path))
     except (OSError, ValueError) as error:
-        raise errors.UsageError(f"{path}: {error}") from error
+        raise errors.UsageError(f"{path}: {errors.reason(error)}") from error

@@ -106,7 +106,7 @@ def _file(env: Mapping[str, str], name: str) -> str:
     try:
         return bounds.text(pathlib.Path(path), bounds.SECRET_BYTES).strip()
     except bounds.DAMAGED as error:
-        raise errors.UsageError(f"{name}: {path} cannot be read: {error}") from error
+        raise errors.UsageError(f"{name}: {path} cannot be read: {errors.reason(error)}") from error
 
 
 def _with_user(address: str, env: Mapping[str, str]) -> str:

@@ -115,7 +115,7 @@ def load(path: pathlib.Path) -> Settings:
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise errors.UsageError(f"{path}: {where}: {first['msg']}") from error
     except bounds.DAMAGED as error:  # also what is no TOML, or no UTF-8
-        raise errors.UsageError(f"{path} cannot be read: {error}") from error
+        raise errors.UsageError(f"{path} cannot be read: {errors.reason(error)}") from error
 
 
 def secret(path: pathlib.Path | None) -> str:
@@ -125,4 +125,4 @@ def secret(path: pathlib.Path | None) -> str:
     try:
         return bounds.text(path, bounds.SECRET_BYTES).strip()
     except bounds.DAMAGED as error:
-        raise errors.UsageError(f"secret {path} cannot be read: {error}") from error
+        raise errors.UsageError(f"secret {path} cannot be read: {errors.reason(error)}") from error

@@ -97,5 +97,7 @@ def _template(kind: notices.Kind, directory: pathlib.Path | None) -> tuple[str, 
     try:
         subject, _, body = bounds.text(path).partition("\n")
     except bounds.DAMAGED as error:
-        raise errors.UsageError(f"template {path} cannot be read: {error}") from error
+        raise errors.UsageError(
+            f"template {path} cannot be read: {errors.reason(error)}"
+        ) from error
     return subject, body.strip("\n")

@@ -95,7 +95,8 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     try:
         settings = json.loads(bounds.text(path))
     except (*bounds.DAMAGED, RecursionError) as error:
-        raise errors.UsageError(f"{path}: cannot be read as JSON: {error}") from error
+        why = errors.reason(error)
+        raise errors.UsageError(f"{path}: cannot be read as JSON: {why}") from error
     if not isinstance(settings, dict):
         raise errors.UsageError(f"{path}: found no table of names and values")
     return settings

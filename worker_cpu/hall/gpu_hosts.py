@@ -76,7 +76,8 @@ def load(path: pathlib.Path | None, dead_man_seconds: float) -> Mapping[str, Box
     try:
         boxes_file = BoxesFile.model_validate(bounds.toml(path))
     except OSError as error:
-        raise errors.UsageError(f"FARM_BOXES: {path} cannot be read: {error}") from error
+        why = errors.reason(error)
+        raise errors.UsageError(f"FARM_BOXES: {path} cannot be read: {why}") from error
     except ValueError as error:  # no TOML, too large, or wrong
         raise errors.UsageError(f"{path}: {error}") from error
     for name, box in boxes_file.boxes.items():

@@ -137,7 +137,7 @@ class Analyst:
             )
         except OSError as error:
             raise LostEngineError(
-                f"{self._engine.command[0]} cannot be started: {error}"
+                f"{self._engine.command[0]} cannot be started: {errors.reason(error)}"
             ) from error
         os.set_blocking(self._stdout, False)
         os.set_blocking(self._stdin, False)

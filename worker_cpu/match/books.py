@@ -140,7 +140,7 @@ def _content(path: pathlib.Path) -> bytes:
     try:
         return bounds.content(path, bounds.BOOK_BYTES)
     except bounds.DAMAGED as error:
-        raise errors.BookError(f"{path}: cannot be read: {error}") from error
+        raise errors.BookError(f"{path}: cannot be read: {errors.reason(error)}") from error
 
 
 def _text(content: bytes) -> str:
@@ -205,7 +205,7 @@ def _open(path: pathlib.Path) -> chess.polyglot.MemoryMappedReader:
             raise errors.BookError(f"book={path}: no Polyglot book: {size} bytes; allowed: 16 each")
         return chess.polyglot.open_reader(path)
     except OSError as error:
-        raise errors.BookError(f"book={path}: cannot be read: {error.strerror}") from error
+        raise errors.BookError(f"book={path}: cannot be read: {errors.reason(error)}") from error
 
 
 # -- random orders -------------------------------------------------------------------------

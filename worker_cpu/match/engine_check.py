@@ -22,6 +22,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import chess
 
+from orchestrator.common import errors
 from worker_cpu.protocols import uci
 
 State: TypeAlias = Literal["ok", "failed", "warning", "skipped"]
@@ -215,7 +216,8 @@ class _Checks:
             state, message = end.state, str(end)
             silent = isinstance(end, _SilentError)
         except OSError as error:
-            state, message, silent = "failed", f"the engine cannot be started: {error}", True
+            message = f"the engine cannot be started: {errors.reason(error)}"
+            state, silent = "failed", True
         else:
             silent = False
         talk = () if self._running is None else self._running.talk()

@@ -274,7 +274,8 @@ def _configured(path: pathlib.Path, name: str) -> Mapping[str, Any]:
     try:
         return dict(paramiko.SSHConfig.from_path(str(path)).lookup(name))
     except (OSError, ValueError, paramiko.SSHException) as error:
-        raise cli_values.refuse(f"host={name}", f"{path}: {error}", "one that ssh reads") from None
+        why = f"{path}: {errors.reason(error)}"
+        raise cli_values.refuse(f"host={name}", why, "one that ssh reads") from None
 
 
 def _known_key(host: str, target: str, port: int, path: pathlib.Path) -> str:

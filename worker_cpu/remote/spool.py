@@ -68,7 +68,7 @@ class Spool:
             for folder in (self._batches, self._results, self._inbox):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise errors.HostError(f"--spool {directory}: {error}") from error
+            raise errors.HostError(f"--spool {directory}: {errors.reason(error)}") from error
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -264,4 +264,4 @@ def _claim(root: pathlib.Path) -> None:
             )
         (root / MARK).write_text('{"made_by": "farm export-site"}\n', encoding="utf-8")
     except OSError as error:
-        raise errors.HostError(f"{root} cannot be written: {error}") from error
+        raise errors.HostError(f"{root} cannot be written: {errors.reason(error)}") from error

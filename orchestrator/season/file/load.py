@@ -96,7 +96,9 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
     try:
         return bounds.toml(path)
     except OSError as error:
-        raise errors.SeasonFileError(file, "the file", str(error), "a TOML file") from error
+        raise errors.SeasonFileError(
+            file, "the file", errors.reason(error), "a TOML file"
+        ) from error
     except UnicodeDecodeError as error:
         actual = f"a letter that is not UTF-8 (byte {error.start + 1})"
         raise errors.SeasonFileError(file, "the file", actual, "TOML, saved as UTF-8") from error
@@ -169,8 +171,9 @@ def _logos(file: str, path: Path, listed: model.Roster, ids: Sequence[str]) -> d
         try:
             pictures[engine] = logos.read(path.parent / entry.logo)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else error
-            name = f"{entry.logo!r} ({why}; looked for in {path.parent.absolute()})"
+            name = (
+                f"{entry.logo!r} ({errors.reason(error)}; looked for in {path.parent.absolute()})"
+            )
             raise errors.SeasonFileError(file, where, name, logos.ALLOWED) from error
         if sum(map(len, pictures.values())) > logos.ALL_BYTES:
             limit = f"logos of at most {logos.ALL_BYTES >> 20} MiB together"
@@ -184,8 +187,7 @@ def _book(file: str, path: Path, name: str, book: model.Book) -> tuple[contract.
     try:
         content = bounds.content(source, bounds.BOOK_BYTES)
     except bounds.DAMAGED as error:  # ValueError: too large, or a NUL in the name
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        actual = f"{book.file!r} ({why}; looked for in {path.parent.absolute()})"
+        actual = f"{book.file!r} ({errors.reason(error)}; looked for in {path.parent.absolute()})"
         raise errors.SeasonFileError(file, where, actual, "a PGN or EPD file") from error
     kind = _kind(book)
     if kind is None:
