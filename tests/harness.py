@@ -34,8 +34,8 @@ from celery import platforms
 
 from orchestrator import commands, contract
 from orchestrator.arbiter import game_zip, record, verdict
-from orchestrator.commands import launch, up_load, up_screen
-from orchestrator.common import errors
+from orchestrator.commands import launch, up_screen
+from orchestrator.common import errors, processor
 from orchestrator.ledger import api, embedded_redis, keys, store
 from orchestrator.ops import acl, supervisor
 from orchestrator.season.file import load
@@ -603,7 +603,7 @@ def invented(
 def up_screen_of(
     ledger: store.RedisLedger,
     told: io.StringIO,
-    others: up_load.Others | None = None,
+    others: processor.Others | None = None,
     *,
     awaited: str | None = None,
     quiet: bool = True,
@@ -612,7 +612,7 @@ def up_screen_of(
     return up_screen.Screen(
         ledger,
         rich.console.Console(file=told, width=200),
-        others or up_load.Others(look_seconds=math.inf),
+        others or processor.Others(look_seconds=math.inf),
         awaited=awaited,
         environment="FARM_DATA=/x ",
         quiet=quiet,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import pathlib
@@ -40,6 +41,7 @@ class Given(NamedTuple):
     kind: str | None
     games: int | None
     time: str | None
+    final: int | None = None
 
 
 class Answers(NamedTuple):
@@ -50,6 +52,7 @@ class Answers(NamedTuple):
     format: str
     games: int
     time: str
+    final: int | None = None  # games of a final of the first two
 
 
 @click.command()
@@ -59,6 +62,7 @@ class Answers(NamedTuple):
 @click.option("--format", "kind", type=click.Choice(list(FORMATS)), help="How they meet.")
 @click.option("--games", type=click.IntRange(1), help="Games of each two, of a match; rounds.")
 @click.option("--time", help="Time control: minutes+seconds such as 3+2, or 10s+100ms.")
+@click.option("--final", type=click.IntRange(2), help="Then the first two play so many games.")
 @click.option("--yes", is_flag=True, help="Ask nothing: the usual where no option says more.")
 @common.json_option
 def new(
@@ -68,6 +72,7 @@ def new(
     kind: str | None,
     games: int | None,
     time: str | None,
+    final: int | None,
     *,
     yes: bool,
     as_json: bool,
@@ -81,10 +86,11 @@ def new(
     Examples:
     farm new autumn.toml
     farm new autumn.toml --engines stockfish,ethereal-chess,./mine --format round-robin --yes
+    farm new club.toml --final 4                asks, and adds a final of the first two
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     _refuse_taken(file)
     asks = sys.stdin.isatty() and not yes
-    answers = _answers(file, Given(name, engines, kind, games, time), _Asker(asks=asks))
+    answers = _answers(file, Given(name, engines, kind, games, time, final), _Asker(asks=asks))
     _write(file, answers, as_json=as_json)
 
 
@@ -211,48 +217,116 @@ class _Asker:
     def __init__(self, *, asks: bool) -> None:
         self._asks, self._number = asks, 0
 
-    def answer(self, given: Any, question: str, usual: Any, kind: Any = str) -> Any:
-        """Return the answer to the next question."""
+    def answer(
+        self,
+        option: str,
+        given: Any,
+        question: str,
+        usual: Any,
+        read: Callable[[Any], Any],
+        kind: Any = None,
+    ) -> Any:
+        """Return what ``read`` makes of the next answer; what it refuses is asked again.
+
+        Raise ``UsageError`` where an option or the usual is refused: nobody is there to ask.
+        """
         self._number += 1
-        if given is not None:
-            return given
-        if not self._asks:
-            return usual
-        return click.prompt(f"{self._number}. {question}", default=usual, type=kind)
+        if given is None and self._asks:
+            asked = f"{self._number}. {question}"
+            return click.prompt(asked, default=usual, type=kind, value_proc=_asked_again(read))
+        try:
+            return read(usual if given is None else given)
+        except ValueError as error:
+            raise errors.UsageError(f"{option}: {error}") from None
+
+
+def _asked_again(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def checked(answer: Any) -> Any:
+        try:
+            return read(answer)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    return checked
 
 
 def _answers(file: pathlib.Path, given: Given, asker: _Asker) -> Answers:
     """Return the five answers; raise ``UsageError`` for what cannot be."""
     usual: Any = re.sub(r"[-_]+", " ", file.stem).title()
-    name = asker.answer(given.name, "Name of the season", usual)
-    here = ",".join(known_programs.installed([programs.search_path()]))
+    name = asker.answer("--name", given.name, "Name of the season", usual, str)
+    here = known_programs.installed([programs.search_path()])
     question = "Engines, by name or path, the strongest first"
-    engines = common.listed(asker.answer(given.engines, question, here or None) or "")
-    if not 2 <= len(engines) <= ENGINES:
-        raise errors.UsageError(
-            f"--engines: found {len(engines)}; allowed: 2 to {ENGINES} programs by name or path,"
-            f" commas between; here are {here or 'none by a known name'}"
-        )
+    usual = " ".join(here) or None
+    engines = asker.answer("--engines", given.engines, question, usual, _engines_of)
     usual = "match" if len(engines) == 2 else "round-robin"
-    kind = asker.answer(given.kind, "Format", usual, click.Choice(list(FORMATS)))
-    if kind == "match" and len(engines) != 2:
-        raise errors.UsageError(
-            f"--format match: found {len(engines)} engines; allowed: two; in a `gauntlet` the"
-            " first one meets all others"
-        )
+    read = functools.partial(_format_of, len(engines))
+    choice = click.Choice(list(FORMATS))
+    kind = asker.answer("--format", given.kind, "Format", usual, read, choice)
     question, usual = FORMATS[kind]
     usual = usual or min((len(engines) + 1) // 2, math.ceil(math.log2(len(engines))) + 1)
-    games = asker.answer(given.games, question, usual, int)
-    if kind != "swiss" and (games < 2 or games % 2):
-        raise errors.UsageError(
-            f"--games: found {games}; allowed: an even number, so that both have White as often"
+    read = _rounds_of if kind == "swiss" else _games_of
+    games = asker.answer("--games", given.games, question, usual, read)
+    question = "Time control: minutes+seconds, or 10s+100ms"
+    time = asker.answer("--time", given.time, question, TIME, _time_of)
+    if given.final is not None and kind in {"match", "knockout"}:
+        raise errors.UsageError(f"--final: found a {kind}, which ends with its winner")
+    if given.final is not None and given.final % 2:
+        raise errors.UsageError(f"--final: found {given.final}; allowed: {EVEN}")
+    return Answers(name, engines, kind, games, time, given.final)
+
+
+EVEN: Final = "an even number, so that both have White as often"
+
+
+def _engines_of(answer: str | None) -> tuple[str, ...]:
+    """Read names and paths, commas or blanks between; with commas a path may have blanks."""
+    words = answer or ""
+    listed = common.listed(words) if "," in words else tuple(words.split())
+    if not 2 <= len(listed) <= ENGINES:
+        here = ", ".join(known_programs.installed([programs.search_path()]))
+        raise ValueError(
+            f"found {len(listed)}; allowed: 2 to {ENGINES} programs by name or path, commas or"
+            f" blanks between; here are {here or 'none by a known name'}"
         )
-    time = asker.answer(given.time, "Time control: minutes+seconds, or 10s+100ms", TIME)
+    return tuple(listed)
+
+
+def _format_of(engines: int, answer: str) -> str:
+    kind = "-".join(answer.lower().split())
+    if kind not in FORMATS:
+        raise ValueError(f"found {answer!r}; allowed: {', '.join(FORMATS)}")
+    if kind == "match" and engines != 2:
+        raise ValueError(
+            f"found a match of {engines} engines; allowed: two; in a `gauntlet` the first one"
+            " meets all others"
+        )
+    return kind
+
+
+def _rounds_of(answer: str | int) -> int:
     try:
-        contract.TimeControl.parse(time)
+        rounds = int(answer)
+    except ValueError:
+        raise ValueError(f"found {answer!r}; allowed: a number") from None
+    if rounds < 1:
+        raise ValueError(f"found {rounds}; allowed: 1 and more")
+    return rounds
+
+
+def _games_of(answer: str | int) -> int:
+    games = _rounds_of(answer)
+    if games % 2:
+        raise ValueError(f"found {games}; allowed: {EVEN}")
+    return games
+
+
+def _time_of(answer: str) -> str:
+    try:
+        contract.TimeControl.parse(answer)
     except ValueError as error:
-        raise errors.UsageError(f"--time: found {time!r}: {error}") from None
-    return Answers(name, engines, kind, games, time)
+        allowed = "minutes+seconds such as 3+2, or with units, such as 10s+100ms"
+        raise ValueError(f"found {answer!r} ({error}); allowed: {allowed}") from None
+    return answer
 
 
 # -- the file ------------------------------------------------------------------------------
@@ -317,10 +391,16 @@ _EXAMPLES: Final = (
 def _events(answers: Answers) -> Iterator[str]:
     """Yield the event, or the rounds of a knockout; the usual rules are written out."""
     if answers.format != "knockout":
+        promote = 'promote = [{ top = 2, to = "final" }]'
+        more: tuple[str, ...] = ()
+        if answers.final is not None:
+            more = (promote,)
+        elif answers.format == "round-robin":
+            more = (f"# {promote}   # to the final below",)
         form = _format(answers)
-        yield from _event("main", answers.name, form, answers.time, first=True)
-        if answers.format == "round-robin":
-            yield from _FINAL
+        yield from _event("main", answers.name, form, answers.time, first=True, more=more)
+        if more:
+            yield from _final(answers)
         return
     rounds = math.ceil(math.log2(len(answers.engines)))
     names = ["final", "semifinal", "quarterfinal"]
@@ -371,18 +451,21 @@ def _event(
     yield ""
 
 
-_FINAL: Final = (
-    "# A final of the first two: take the marks away, and write below the league's book",
-    '#   promote = [{ top = 2, to = "final" }]',
-    "# [[event]]",
-    '# id = "final"',
-    '# name = "Final"',
-    '# format = { kind = "match", games = 10, extensions = [{ games = 2, repeat = true }] }',
-    '# break = "10m"                 # opens that long after, or by `farm season open-gate`',
-    '# time_control = "10+5"',
-    '# book = "balanced"',
-    "",
-)
+def _final(answers: Answers) -> Iterator[str]:
+    """Yield a final of the first two, by the rules of the event before it.
+
+    Nobody asked for one: as comments that become one when their marks are taken away.
+    """
+    asked = answers.final is not None
+    form = _format(answers._replace(format="match", games=answers.final or FORMATS["match"][1]))
+    lines = list(_event("final", "Final", form, answers.time, first=False))
+    gate = 'break = "10m"                  # opens that long after; "operator": when you open it'
+    lines.insert(lines.index(f"format = {form}") + 1, f"# {gate}" if asked else gate)
+    if asked:
+        yield from lines
+        return
+    yield "# A final of the first two: take the marks away here, and at `promote` above."
+    yield from (f"# {line}" if line else "" for line in lines if not line.startswith("#"))
 
 
 def _slug(title: str) -> str:

@@ -17,7 +17,7 @@ from orchestrator.commands import common, completing, season_change
 from orchestrator.ledger import api
 from orchestrator.season import decisions as season_decisions
 from orchestrator.season import interruption
-from orchestrator.season.fold import corrections, disqualification, entries, state
+from orchestrator.season.fold import corrections, disqualification, entries, events, state
 
 
 @click.command()
@@ -58,6 +58,9 @@ def decisions(season: str | None, *, as_json: bool) -> None:
         click.echo(f"  farm season decide {needed['decision']} --choose {names} {rest}")
     if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: no decision is waiting for the organizers")
+    for event in chosen.events.values():
+        if event.status is events.Status.GATE and event.opens_at_ms is None:
+            click.echo(f"{event.id} waits for you: farm season open-gate {event.id}")
 
 
 @click.command()

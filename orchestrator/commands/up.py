@@ -25,10 +25,9 @@ from orchestrator.commands import (
     programs,
     serve_web,
     tablebases,
-    up_load,
     up_screen,
 )
-from orchestrator.common import errors
+from orchestrator.common import errors, processor
 from orchestrator.ledger import address, embedded_redis, store
 from orchestrator.ops import supervisor
 from orchestrator.season.file import load
@@ -184,7 +183,7 @@ def up(
         shown = up_screen.Screen(
             ledger,
             console,
-            up_load.Others(),
+            processor.Others(),
             awaited=awaited,
             environment=_environment(data),
             quiet=quiet,

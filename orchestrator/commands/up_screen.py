@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any
+from typing import Any, Final
 
 import rich.console
 import rich.markup
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.commands import common, tables, up_load
-from orchestrator.common import errors
+from orchestrator.commands import common, tables
+from orchestrator.common import errors, processor
 from orchestrator.ledger import store
 from orchestrator.season import views
 from orchestrator.season.fold import entries, state
 from orchestrator.season.spec import interruption_rules
+
+REFEREE: Final = 1  # cores beside the thinking engine's: the referee's, and the farm's
 
 
 class Screen:
@@ -25,7 +27,7 @@ class Screen:
         self,
         ledger: store.RedisLedger,
         console: rich.console.Console,
-        others: up_load.Others,
+        others: processor.Others,
         *,
         awaited: str | None,
         environment: str,
@@ -79,7 +81,8 @@ class Screen:
 
     def _crowd(self) -> str:
         events = (event for folded in self._states.values() for event in folded.events.values())
-        return self._others.crowd(max((event.spec.limits.threads for event in events), default=1))
+        threads = max((event.spec.limits.threads for event in events), default=1)
+        return self._others.crowd(threads + REFEREE)
 
     def _tell_rest(self) -> None:
         """Say what there is to do where a farm has nothing to play from its start on."""
@@ -182,6 +185,12 @@ def _line(folded: state.SeasonState, kind: str, data: Any) -> str:
         case entries.DECIDED:
             by = data["name"] or data["reason"]
             return f"{data['decision']}: decided by {by}: {', '.join(data['choose'])}"
+        case entries.GATE_SET:
+            event = data["event"]
+            name = rich.markup.escape(folded.events[event].spec.name)
+            if data["opens_at_ms"] is None:
+                return f"{name} waits for you: `farm season open-gate {event}` begins it"
+            return f"{name} opens {tables.moment(data['opens_at_ms'])}"
         case entries.EVENT_ADDED:
             tied = ", ".join(data["asked"]["engines"])
             return f"{data['playoff']['name']}: {tied} play their tie off"

@@ -1,18 +1,21 @@
 """How much of a machine's cores is used, and by how much others than one tree of processes.
 
 Reads ``/proc`` only. The hall's beat tells it of the engines' cores
-(``worker_cpu.host.heartbeat``), ``farm up`` of its own machine. A tree's use counts what its
-processes have reaped, too.
+(``worker_cpu.host.heartbeat``), ``farm up`` and ``farm match`` of their own machine. A tree's use
+counts what its processes have reaped, too.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
+import time
 from collections.abc import Iterable
 from typing import Final
 
 PROC: Final = pathlib.Path("/proc")
+LOOK_SECONDS: Final = 5.0  # s: between two looks at all processes, a few ms each
+BUSY: Final = 0.5  # cores that others use: less is what every desk does
 
 
 def usable() -> int:
@@ -84,3 +87,40 @@ class Processor:
             ours |= children
             grown = bool(children)
         return sum(used.get(pid, 0) for pid in ours)
+
+
+class Others:
+    """The cores that others than this process and its children use, look by look.
+
+    On a hall's machine an engine has cores of its own, and ``farm doctor`` measures that they are
+    quiet. ``farm up`` and ``farm match`` share a desk's or a CI's machine: where others take what
+    thinking engines need, a loss on time may be theirs. That is said, and nothing is decided by it.
+    """
+
+    def __init__(
+        self,
+        proc: pathlib.Path = PROC,
+        look_seconds: float = LOOK_SECONDS,
+        games: frozenset[int] = frozenset(),
+    ) -> None:
+        """Begin to watch the cores that games are bound to; none: those this process may use."""
+        watched = games or frozenset(os.sched_getaffinity(0))
+        self.cores = len(watched)
+        self.used: float | None = None
+        self._whose = "the games" if games else "this machine"
+        self._processor = Processor(watched, os.getpid(), proc)
+        self._every, self._due = look_seconds, float("-inf")
+
+    def look(self) -> None:
+        """Measure what others used since the last look, if it is time."""
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + self._every
+            ratio = self._processor.look()[1]
+            self.used = None if ratio is None else ratio * self.cores
+
+    def crowd(self, needed: int) -> str:
+        """Say what others use where less than ``needed`` cores are left, else ''."""
+        if self.used is None or self.used < BUSY or self.cores - self.used >= needed:
+            return ""
+        cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
+        return f"other programs use {self.used:.1f} of {cores} of {self._whose}"

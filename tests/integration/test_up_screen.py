@@ -14,7 +14,8 @@ import rich.console
 from twins import memory
 
 from orchestrator import contract
-from orchestrator.commands import up, up_load
+from orchestrator.commands import up
+from orchestrator.common import processor
 from orchestrator.ops import supervisor
 from orchestrator.season.fold import abandoning
 
@@ -42,9 +43,9 @@ class Machine:
         words = f"{os.getpid()} (farm) S 1 0 0 0 0 0 0 0 0 0 {self.own} 0 0 0 20"
         (self.proc / str(os.getpid()) / "stat").write_text(words)
 
-    def others(self) -> up_load.Others:
+    def others(self) -> processor.Others:
         """Watch it at every look."""
-        return up_load.Others(self.proc, 0.0)
+        return processor.Others(self.proc, 0.0)
 
 
 class Shown:
@@ -127,7 +128,7 @@ def test_a_farms_own_load_is_nobody_elses(machine: Machine, season: driver.Drive
     shown = Shown(machine, season)
     shown.feed()
     told = shown.look()
-    machine.pass_hour(others=up_load.BUSY - 0.3, own=len(CORES) - 0.5)
+    machine.pass_hour(others=processor.BUSY - 0.3, own=len(CORES) - 0.5)
     told += shown.look()
     season.play(1)
     shown.feed()
@@ -142,9 +143,28 @@ def test_an_engine_of_more_threads_needs_more_of_the_machine(machine: Machine) -
     machine.pass_hour(others=0.75, own=0)
     others.look()
     free = len(CORES) - 0.75
-    enough = int(free) - up_load.REFEREE
+    enough = int(free)
     assert others.crowd(enough) == ""
     assert others.crowd(enough + 1).startswith("other programs use 0.8 of")
+
+
+@pytest.mark.parametrize(
+    ("wait", "said"),
+    [
+        ("operator", "League waits for you: `farm season open-gate league` begins it\n"),
+        ("1h", "League opens "),
+    ],
+)
+def test_a_gate_is_told(machine: Machine, tmp_path: pathlib.Path, wait: str, said: str) -> None:
+    """A season that waits for its director says so where he looks, and what begins it."""
+    text = driver.season_text().replace('id = "league"', f'id = "league"\nbreak = "{wait}"')
+    season = driver.Patient.launched(driver.load(tmp_path, text))
+    shown = Shown(machine, season)
+    shown.feed()
+    shown.look()
+    season.settle()
+    shown.feed()
+    assert said in shown.look()
 
 
 def test_the_end_of_a_season_says_who_won_and_what_next(

@@ -41,14 +41,14 @@ def good_and_bad(*more: str) -> list[str]:
     return [*engines, "-each", "tc=10+0.1", *more]
 
 
-def start(directory: pathlib.Path, *words: str) -> subprocess.Popen[str]:
-    """Start ``farm match``."""
+def start(directory: pathlib.Path, *words: str, first: str = "") -> subprocess.Popen[str]:
+    """Start ``farm match``; ``first`` is Python that runs before it."""
     (directory / LOCKS).mkdir(exist_ok=True)
     (directory / LOCKS).chmod(0o1777)
     scratch = directory / SCRATCH  # a match that a test kills leaves its folder there
     scratch.mkdir(exist_ok=True)
     return subprocess.Popen(
-        [*FARM, "match", *words],
+        [*FARM[:-1], first + FARM[-1], "match", *words],
         cwd=directory,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -57,9 +57,11 @@ def start(directory: pathlib.Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def play(directory: pathlib.Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def play(
+    directory: pathlib.Path, *words: str, code: int = 0, first: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Play a match to its end; its exit code must be the one given."""
-    process = start(directory, *words)
+    process = start(directory, *words, first=first)
     try:
         out, err = process.communicate(timeout=PATIENCE)
     finally:

@@ -74,6 +74,30 @@ def test_games_that_are_in_no_pair_count_and_are_told(tmp_path: pathlib.Path) ->
     assert (counts["games"], counts["pentanomial"]) == (3, [0, 0, 0, 0, 1])
 
 
+@pytest.mark.parametrize("used", ["self.cores", "0.0"], ids=["busy", "quiet"])
+def test_a_loss_on_time_says_that_other_programs_used_the_cores(
+    tmp_path: pathlib.Path, used: str
+) -> None:
+    """The note stands once, the fault and its line of the journal name the load; else nothing."""
+    measured = (
+        "from orchestrator.common import processor;"
+        f" processor.Others.look = lambda self: setattr(self, 'used', float({used})); "
+    )
+    late = table.scripted("Late", "--fault", "late:300")
+    engines = [*late, *table.scripted("Good"), "-each", "tc=0.2+0"]
+    words = ("-games", "2", "-repeat", "-pgnout", "g.pgn", "-use-affinity", "4095")
+    out = table.play(tmp_path, *engines, *words, first=measured).stdout
+    assert out.count("loses on time") == 2
+    said = len(re.findall(r"Note: other programs use .*: losses on time may come from them", out))
+    faults = re.findall(r"Fault in game \d: Late: [\d.]+ ms of [\d.]+ ms(.*)", out)
+    notes = [game["note"] for game in table.games(tmp_path / "g.pgn.jsonl")]
+    busy = used != "0.0"
+    assert said == int(busy)
+    assert len(faults) == 2
+    assert all(fault.startswith("; other programs use") == busy for fault in faults)
+    assert all(("other programs" in note) == busy for note in notes)
+
+
 def test_json_has_every_number(tmp_path: pathlib.Path) -> None:
     """--json prints one object with standings, encounters and where the files are."""
     found = table.run_json(tmp_path, *table.good_and_bad(*MANY, "-srand", "5"))

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import subprocess
 import sys
 
@@ -52,6 +53,30 @@ def test_a_season_can_wait_for_an_announced_time(
     assert load.load(file).season.events[0].break_ == "operator"
 
 
+@pytest.mark.parametrize("kind", ["round-robin", "gauntlet", "swiss"])
+def test_a_final_is_added(tmp_path: pathlib.Path, kind: str) -> None:
+    """The first two meet again, by the time, limits and early ends of the event before."""
+    made(tmp_path, "--format", kind, "--engines", "a b c d", "--final", "4", "--yes")
+    main, final = load.load(tmp_path / "my-cup.toml").season.events
+    assert final.format.kind == "match"
+    assert (main.promote[0].top, main.promote[0].to) == (2, "final")
+    for key in ("time_control", "limits", "adjudication", "book"):
+        assert getattr(final, key) == getattr(main, key)
+
+
+def test_a_final_in_comments_is_one_without_their_marks(tmp_path: pathlib.Path) -> None:
+    """Who takes the marks away has the same final, and need write nothing."""
+    made(tmp_path, "--engines", "a,b,c,d", "--yes")
+    file = tmp_path / "my-cup.toml"
+    above, mark, below = file.read_text().partition("# A final of the first two")
+    _, _, lines = below.partition("\n")
+    above = above.replace("# promote = ", "promote = ")
+    file.write_text(above + mark + "\n" + re.sub(r"(?m)^# ", "", lines))
+    main, final = load.load(file).season.events
+    assert (main.limits, main.adjudication) == (final.limits, final.adjudication)
+    assert final.id == "final"
+
+
 def test_one_event_is_said_as_one(tmp_path: pathlib.Path) -> None:
     """Sentences about a season count as people do."""
     said = made(tmp_path, "--format", "round-robin", "--engines", "a,b,c", "--yes")
@@ -75,8 +100,11 @@ def test_answers_are_in_the_file(tmp_path: pathlib.Path) -> None:
     [
         (("--engines", "stockfish"), "--engines: found 1"),
         (("--engines", "a,b", "--games", "3"), "--games: found 3"),
-        (("--engines", "a,b,c", "--format", "match"), "--format match: found 3"),
+        (("--engines", "a,b,c", "--format", "match"), "--format: found a match of 3"),
         (("--engines", "a,b", "--time", "soon"), "--time: found 'soon'"),
+        (("--engines", "a,b", "--time", "soon"), "allowed: minutes+seconds such as 3+2"),
+        (("--engines", "a,b", "--final", "4"), "--final: found a match"),
+        (("--engines", "a,b,c", "--final", "3"), "--final: found 3"),
         (("--engines", "a,b", "--format", "swiss", "--games", "9"), "9 Swiss rounds"),
     ],
 )
@@ -101,11 +129,12 @@ def test_a_file_that_is_there_stays(tmp_path: pathlib.Path) -> None:
 
 
 def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
-    """Each with its usual answer; what an option says is not asked."""
+    """Each with its usual answer; a wrong one is asked again, what an option says is not asked."""
     ours, theirs = pty.openpty()
     main = "from orchestrator.commands import main; main()"
     command = [sys.executable, "-c", main, "new", "my-cup.toml"]
-    os.write(ours, b"Autumn\nfarm-engine,farm-engine\n\n6\n")
+    answers = ("Autumn", "farm-engine", "farm-engine farm-engine", "Mach", "Match", "few", "5", "6")
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
     with subprocess.Popen(
         [*command, "--time", "1+1"], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
     ) as process:
@@ -123,6 +152,8 @@ def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
     for question in ("1. Name of the season [My Cup]", "2. Engines", "3. Format", "4. Games"):
         assert question in text
     assert "5. " not in text
+    for wrong in ("found 1; allowed: 2 to 64", "found 'Mach'", "found 'few'", "found 5"):
+        assert text.count(f"Error: {wrong}") == 1, text
     season = load.load(tmp_path / "my-cup.toml").season
     assert (season.name, season.events[0].format.kind) == ("Autumn", "match")
     assert "6 games" in text

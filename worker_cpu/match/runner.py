@@ -17,6 +17,7 @@ its own cores. Invariants:
 from __future__ import annotations
 
 import collections
+import dataclasses
 import enum
 import itertools
 import os
@@ -28,7 +29,7 @@ from typing import Protocol
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.common import errors
+from orchestrator.common import errors, processor
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.match import arguments, engine_lines, game, journal, live, schedule, stopping
@@ -37,6 +38,7 @@ from worker_cpu.referee import result as referee_result
 from worker_cpu.wire import frames
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``session.LIMIT_SECONDS``
+LATE = (contract.Ending.TIME, contract.Ending.STALL)  # what a busy machine may cause
 TRIES = 3  # attempts at one game that the host may spoil
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
 
@@ -110,12 +112,17 @@ class Runner:
         scratch: pathlib.Path,
         more: Callable[[], Iterable[schedule.Slot]] = tuple,
         feed: live.Feed | None = None,
+        others: processor.Others | None = None,
     ) -> None:
         """Prepare a match; ``more`` is asked for further games when a lane may soon be idle.
 
-        ``feed`` takes what a live page shows.
+        ``feed`` takes what a live page shows; ``others`` measures other programs' use of the cores.
         """
         self._more, self._page_feed = more, feed
+        bound = frozenset[int]().union(*(cores.engines for cores in lanes))
+        threads = max((engine.threads for engine in settings.engines), default=1)
+        self._others, self._crowded = others or processor.Others(games=bound), False
+        self._needed = len(bound) or len(lanes) * threads
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, teller, scratch
         self._lanes = [Lane(cores) for cores in lanes]
@@ -138,6 +145,7 @@ class Runner:
         """Play these games; raise ``HostError`` or ``UsageError`` when one cannot be."""
         self._queue.extend(slots)
         self._decided = self._is_decided()
+        self._others.look()
         with self._stop.heard() as signals:
             self._poll.register(signals, select.POLLIN)
             try:
@@ -256,6 +264,7 @@ class Runner:
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
         if self._traffic is not None:
             end = self._traffic.written(slot, end)
+        end = self._with_load(end)
         result = journal.result_of(slot, end)
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()
@@ -271,6 +280,20 @@ class Runner:
         if lane.spare is not None and (self._stopping or not self._queue):
             self._dismiss(lane.spare)
             lane.spare = None
+
+    def _with_load(self, end: referee_result.Ended) -> referee_result.Ended:
+        """Add to a loss on time that other programs used the cores; say it once in a match."""
+        self._others.look()
+        if end.outcome.ending not in LATE:
+            return end
+        crowd = self._others.crowd(self._needed)
+        if not crowd:
+            return end
+        if not self._crowded:
+            self._crowded = True
+            self._report.notes([f"{crowd}: losses on time may come from them"])
+        note = f"{end.outcome.note}; {crowd}" if end.outcome.note else crowd
+        return dataclasses.replace(end, outcome=end.outcome.model_copy(update={"note": note}))
 
     def _dismiss(self, seated: session.Seated) -> None:
         seated.dismiss()
