@@ -20,7 +20,7 @@ from typing import Final
 FOLDER: Final = "orchestrator/built"  # beside the program; no part of its checksum
 COMMIT: Final = f"{FOLDER}/commit"
 NUMBER: Final = f"{FOLDER}/version"
-NEXT: Final = "0.1.0"  # the release that is being made, where no tag tells
+NEXT: Final = "0.2.0"  # the release that is being made, where no tag tells
 FILES: Final = f"{FOLDER}/hosts.tar.gz"
 # All that `docs/how-to/operate-hosts.md` needs, but for the packages, which are installed.
 PARTS: Final = (
