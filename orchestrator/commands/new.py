@@ -259,9 +259,9 @@ def _answers(file: pathlib.Path, given: Given, asker: _Asker) -> Answers:
     usual = " ".join(here) or None
     engines = asker.answer("--engines", given.engines, question, usual, _engines_of)
     usual = "match" if len(engines) == 2 else "round-robin"
-    read = functools.partial(_format_of, len(engines))
+    form = functools.partial(_format_of, len(engines))
     choice = click.Choice(list(FORMATS))
-    kind = asker.answer("--format", given.kind, "Format", usual, read, choice)
+    kind = asker.answer("--format", given.kind, "Format", usual, form, choice)
     question, usual = FORMATS[kind]
     usual = usual or min((len(engines) + 1) // 2, math.ceil(math.log2(len(engines))) + 1)
     read = _rounds_of if kind == "swiss" else _games_of
@@ -392,14 +392,14 @@ def _events(answers: Answers) -> Iterator[str]:
     """Yield the event, or the rounds of a knockout; the usual rules are written out."""
     if answers.format != "knockout":
         promote = 'promote = [{ top = 2, to = "final" }]'
-        more: tuple[str, ...] = ()
+        ends: tuple[str, ...] = ()
         if answers.final is not None:
-            more = (promote,)
+            ends = (promote,)
         elif answers.format == "round-robin":
-            more = (f"# {promote}   # to the final below",)
+            ends = (f"# {promote}   # to the final below",)
         form = _format(answers)
-        yield from _event("main", answers.name, form, answers.time, first=True, more=more)
-        if more:
+        yield from _event("main", answers.name, form, answers.time, first=True, more=ends)
+        if ends:
             yield from _final(answers)
         return
     rounds = math.ceil(math.log2(len(answers.engines)))
