@@ -12,6 +12,7 @@ from __future__ import annotations
 from orchestrator.contract.codec import (
     LATEST_MS,
     SCHEMA,
+    DeferredMessage,
     Message,
     Moment,
     ProtocolName,
@@ -82,6 +83,7 @@ __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "Counters",
+    "DeferredMessage",
     "Draft",
     "Ending",
     "EngineReport",

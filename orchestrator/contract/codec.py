@@ -53,3 +53,13 @@ class Message(pydantic.BaseModel):
     def decode(cls, text: str | bytes) -> Self:
         """Read the JSON text of this message; raise ``pydantic.ValidationError``."""
         return cls.model_validate_json(text)
+
+
+class DeferredMessage(Message):
+    """A message whose validator is built when the first one is read or made, not at its import.
+
+    For the many kinds of which a process reads few. Never for what a referee, a lane or the agent
+    of a GPU box uses: the first use takes milliseconds, and a clock may run by then.
+    """
+
+    model_config = pydantic.ConfigDict(defer_build=True)

@@ -79,3 +79,47 @@ def test_messages_are_small_in_memory(module: str) -> None:
     run = [sys.executable, "-c", HELD, module]
     said = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
     assert int(said) < 4_000  # KB
+
+
+READY = """
+import collections, sys
+from orchestrator import contract
+import orchestrator.commands.show
+left, ready = [contract.Message], collections.Counter()
+while left:
+    kind = left.pop()
+    left += kind.__subclasses__()
+    ready[kind.__module__.startswith("orchestrator.season."), kind.__pydantic_complete__] += 1
+print(ready[True, True], ready[True, False])
+"""
+
+
+def test_a_command_builds_no_validator_that_it_does_not_use() -> None:
+    """Of a season's tables and entries those alone that are made at an import: 60 were built."""
+    ready, later = map(int, python(READY).split())
+    assert ready < 5
+    assert later > 50
+
+
+COLLECTED = """
+import gc, sys
+collections = [0, 0, 0]
+def count(phase, info):
+    collections[info["generation"]] += phase == "start"
+import click
+from orchestrator.commands import farm
+gc.callbacks.append(count)
+before = len(sys.modules)
+farm.get_command(click.Context(farm), sys.argv[1])
+print(collections[1] + collections[2], len(sys.modules) - before, gc.isenabled())
+"""
+
+
+@pytest.mark.parametrize(("command", "fewest"), [("completion", 1), ("status", 300)])
+def test_no_garbage_is_looked_for_while_a_command_is_imported(command: str, fewest: int) -> None:
+    """However many modules it takes: the looks were a seventh of a start."""
+    run = [sys.executable, "-c", COLLECTED, command]
+    said = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    assert int(said[0]) < 2  # the first one behind it
+    assert int(said[1]) >= fewest
+    assert said[2] == "True"

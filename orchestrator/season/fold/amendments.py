@@ -31,7 +31,7 @@ AwayPolicy: TypeAlias = Literal["wait", "others"]
 ReplacementCause: TypeAlias = Literal["", "disqualification"]
 
 
-class EngineReplaced(contract.Message):
+class EngineReplaced(contract.DeferredMessage):
     """A substitute takes the seat of an engine in an event, with its seed and open games.
 
     ``played`` says what happens to the games that the engine has played: ``keep`` counts
@@ -54,7 +54,7 @@ class EngineReplaced(contract.Message):
     name: str
 
 
-class BookMended(contract.Message):
+class BookMended(contract.DeferredMessage):
     """Exits of a book that no game has been begun with are replaced, by number from 0."""
 
     book: str
@@ -65,7 +65,7 @@ class BookMended(contract.Message):
     name: str
 
 
-class GateMoved(contract.Message):
+class GateMoved(contract.DeferredMessage):
     """The gate before an event opens at another time; ``before_ms`` is None if not set yet."""
 
     event: str
@@ -75,7 +75,7 @@ class GateMoved(contract.Message):
     name: str
 
 
-class PausePlanned(contract.Message):
+class PausePlanned(contract.DeferredMessage):
     """The season pauses by itself at that time."""
 
     at_ms: int
@@ -83,7 +83,7 @@ class PausePlanned(contract.Message):
     name: str
 
 
-class AwayPolicySet(contract.Message):
+class AwayPolicySet(contract.DeferredMessage):
     """What a season does while a host is away: wait, or play what needs it not, and come back."""
 
     policy: AwayPolicy
@@ -91,7 +91,7 @@ class AwayPolicySet(contract.Message):
     name: str
 
 
-class HostAway(contract.Message):
+class HostAway(contract.DeferredMessage):
     """A host is away, and with it the engines that run there."""
 
     host: str
@@ -100,7 +100,7 @@ class HostAway(contract.Message):
     name: str
 
 
-class HostBack(contract.Message):
+class HostBack(contract.DeferredMessage):
     """A host that was away plays again."""
 
     host: str
@@ -108,7 +108,7 @@ class HostBack(contract.Message):
     name: str
 
 
-class Imported(contract.Message):
+class Imported(contract.DeferredMessage):
     """A game that was played elsewhere; ``number`` is its place in the file, from 1."""
 
     game: str
@@ -117,7 +117,7 @@ class Imported(contract.Message):
     pgn: str
 
 
-class GamesImported(contract.Message):
+class GamesImported(contract.DeferredMessage):
     """Games of a PGN file stand as results of the schedule; ``doubts`` were insisted on."""
 
     source: str
@@ -128,7 +128,7 @@ class GamesImported(contract.Message):
     name: str
 
 
-class EngineFlagged(contract.Message):
+class EngineFlagged(contract.DeferredMessage):
     """An engine answered without a search out of the book, again and again (S16-16)."""
 
     event: str
@@ -136,7 +136,7 @@ class EngineFlagged(contract.Message):
     games: Mapping[str, int]  # by game, how many of its moves in a row
 
 
-class FlagDismissed(contract.Message):
+class FlagDismissed(contract.DeferredMessage):
     """The organizers have looked at a flagged engine and let it play on."""
 
     event: str

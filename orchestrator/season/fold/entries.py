@@ -47,7 +47,7 @@ ENDS: Final = frozenset({SEASON_FINISHED, SEASON_ABANDONED})  # of a season: not
 ExclusionCause: TypeAlias = Literal["crashes", "withdrawal", "disqualification", "refusal"]
 
 
-class Launched(contract.Message):
+class Launched(contract.DeferredMessage):
     """The whole season as it was launched.
 
     ``books`` holds, in their drawn order, the exits the season needs. ``seed`` is secret
@@ -67,7 +67,7 @@ class Launched(contract.Message):
     logos: Mapping[str, str] = {}
 
 
-class EventStarted(contract.Message):
+class EventStarted(contract.DeferredMessage):
     """An event begins; ``entrants`` are engine ids in the order of their seeds.
 
     In a Cup, ``ranks`` are the seeds (from 0) that its first round gave them, and
@@ -82,7 +82,7 @@ class EventStarted(contract.Message):
     engines: tuple[contract.EngineSpec, ...] = ()
 
 
-class PairedGame(contract.Message):
+class PairedGame(contract.DeferredMessage):
     """A game to be played; ``opening`` counts from 0 in the book's journaled exits.
 
     ``book`` is named where it is not the event's; ``start`` is a Chess960 position's number,
@@ -99,7 +99,7 @@ class PairedGame(contract.Message):
     start: int | None = None
 
 
-class GamesPaired(contract.Message):
+class GamesPaired(contract.DeferredMessage):
     """One round of an event, its games in their order of play.
 
     ``time_control`` is there where it is not the event's; ``byes`` win without playing.
@@ -113,14 +113,14 @@ class GamesPaired(contract.Message):
     byes: tuple[str, ...] = ()
 
 
-class EventRanked(contract.Message):
+class EventRanked(contract.DeferredMessage):
     """An event is complete; its final table with every tiebreak number."""
 
     event: str
     rows: tuple[standings.Row, ...]
 
 
-class Promoted(contract.Message):
+class Promoted(contract.DeferredMessage):
     """Engines go on to another event, best first."""
 
     event: str
@@ -128,7 +128,7 @@ class Promoted(contract.Message):
     engines: tuple[str, ...]
 
 
-class GateSet(contract.Message):
+class GateSet(contract.DeferredMessage):
     """What the gate before an event waits for has happened; it opens by itself later.
 
     ``opens_at_ms`` is None for a gate that only the operator opens.
@@ -138,7 +138,7 @@ class GateSet(contract.Message):
     opens_at_ms: int | None
 
 
-class GateOpened(contract.Message):
+class GateOpened(contract.DeferredMessage):
     """The gate before an event is open."""
 
     event: str
@@ -147,7 +147,7 @@ class GateOpened(contract.Message):
     name: str = ""
 
 
-class Paused(contract.Message):
+class Paused(contract.DeferredMessage):
     """No new game is begun until ``resumed``; the game in flight goes on.
 
     ``planned`` says that its time had been set before (``pause_planned``).
@@ -158,14 +158,14 @@ class Paused(contract.Message):
     planned: bool = False
 
 
-class Resumed(contract.Message):
+class Resumed(contract.DeferredMessage):
     """A pause or a hold is over; where there is none, a planned pause is taken back."""
 
     reason: str
     name: str
 
 
-class Held(contract.Message):
+class Held(contract.DeferredMessage):
     """The farm itself holds the season, because its games do not get going."""
 
     reason: str
@@ -174,7 +174,7 @@ class Held(contract.Message):
 Then: TypeAlias = Literal["", "at-once", "end-of-round", "restart"]
 
 
-class AbortWished(contract.Message):
+class AbortWished(contract.DeferredMessage):
     """The operator wants the attempt in flight to end as an interruption.
 
     ``then`` is what is to become of the game where no scenario ends it: played on at once,
@@ -187,7 +187,7 @@ class AbortWished(contract.Message):
     then: Then = ""
 
 
-class AttemptJudged(contract.Message):
+class AttemptJudged(contract.DeferredMessage):
     """The verdict on an interrupted attempt (S16-15b), with what it rests on.
 
     ``progress`` is what the game goes on from, and tells its record of the interruption.
@@ -209,14 +209,14 @@ class AttemptJudged(contract.Message):
     name: str = ""
 
 
-class SeasonFinished(contract.Message):
+class SeasonFinished(contract.DeferredMessage):
     """The season is over (S16-8e): its champion (S16-9a), and the seed, secret no longer."""
 
     champion: str
     seed: str
 
 
-class SeasonAbandoned(contract.Message):
+class SeasonAbandoned(contract.DeferredMessage):
     """The organizers have ended the season before its end; the seed is secret no longer.
 
     A game in flight is given up without a result, unless it was over before its hall heard.
@@ -227,7 +227,7 @@ class SeasonAbandoned(contract.Message):
     name: str
 
 
-class EngineExcluded(contract.Message):
+class EngineExcluded(contract.DeferredMessage):
     """An engine leaves an event: disqualified after crashes (S16-15c), or withdrawn.
 
     ``annulled`` games count for nobody any more, ``cancelled`` ones are not played.
@@ -243,7 +243,7 @@ class EngineExcluded(contract.Message):
     name: str = ""
 
 
-class GamesCancelled(contract.Message):
+class GamesCancelled(contract.DeferredMessage):
     """Games that will not be played."""
 
     event: str
@@ -251,7 +251,7 @@ class GamesCancelled(contract.Message):
     reason: str
 
 
-class DecisionNeeded(contract.Message):
+class DecisionNeeded(contract.DeferredMessage):
     """The organizers must say who of a tie takes which place; ``choose`` is how many at least.
 
     ``place`` is the first of the tied places; ``about`` says what each of them leads to. ``to`` is
@@ -267,7 +267,7 @@ class DecisionNeeded(contract.Message):
     to: str = ""
 
 
-class EventAdded(contract.Message):
+class EventAdded(contract.DeferredMessage):
     """A tie of an event has created a playoff, which is played right behind it.
 
     ``asked`` is the tie, ``leads`` what each of its places leads to, as words of no meaning
@@ -280,7 +280,7 @@ class EventAdded(contract.Message):
     leads: tuple[tuple[str, ...], ...]
 
 
-class Decided(contract.Message):
+class Decided(contract.DeferredMessage):
     """The answer of the organizers, or of a playoff, and the event's table after it."""
 
     decision: str
@@ -291,7 +291,7 @@ class Decided(contract.Message):
     name: str
 
 
-class GameAdjudicated(contract.Message):
+class GameAdjudicated(contract.DeferredMessage):
     """The organizers set the result of a game; ``before`` is the one it had, if any."""
 
     game: str
@@ -301,7 +301,7 @@ class GameAdjudicated(contract.Message):
     name: str
 
 
-class GameVoided(contract.Message):
+class GameVoided(contract.DeferredMessage):
     """A game counts no longer; ``replay`` is the id of the game played in its place, or ''.
 
     ``crash_stays`` says that who crashed in it has crashed (S16-15d).
@@ -314,7 +314,7 @@ class GameVoided(contract.Message):
     crash_stays: bool = False
 
 
-class EventsUndone(contract.Message):
+class EventsUndone(contract.DeferredMessage):
     """What was built on a result is taken back: the first event is played on, unranked.
 
     The others, which its promoted had reached, wait again; their games count no longer.

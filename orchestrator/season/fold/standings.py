@@ -26,7 +26,7 @@ MATCHES = "match"
 _Numbers = Mapping[str, dict[model.Criterion, int]]
 
 
-class Row(contract.Message):
+class Row(contract.DeferredMessage):
     """One engine's line; ``tiebreaks`` are in the units of ``tiebreaks.numbers``.
 
     Direct encounter is among them where the chain came to it, and counts the games among those

@@ -17,7 +17,7 @@ ENGINE_ADDED: Final = "engine_added"
 DEADLINE_SET: Final = "deadline_set"
 
 
-class EngineUpdated(contract.Message):
+class EngineUpdated(contract.DeferredMessage):
     """An engine is another version, or has other settings, in all events that begin later.
 
     ``events`` are those that it can play next.
@@ -30,7 +30,7 @@ class EngineUpdated(contract.Message):
     name: str
 
 
-class EngineAdded(contract.Message):
+class EngineAdded(contract.DeferredMessage):
     """An engine joins the roster; ``event`` is the one it enters, '' for a reserve."""
 
     engine: contract.EngineSpec
@@ -40,7 +40,7 @@ class EngineAdded(contract.Message):
     name: str
 
 
-class DeadlineSet(contract.Message):
+class DeadlineSet(contract.DeferredMessage):
     """The director sets a submission deadline, for all engines of an event or for one."""
 
     event: str

@@ -39,7 +39,7 @@ def _command_by_class(schema: dict[str, Any]) -> None:
     schema["properties"]["command"] = either
 
 
-class Share(contract.Message):
+class Share(contract.DeferredMessage):
     """Equal-distance seeding (FRC-2a): every so many-th engine of the roster, from a first.
 
     Of 4 leagues A holds ``first = 1``, C 2, B 3, D 4, all ``every = 4``.
@@ -73,7 +73,7 @@ class Criterion(enum.StrEnum):
 Seed: TypeAlias = Annotated[int, pydantic.Field(ge=1, le=FIELD)]
 
 
-class NeuralParts(contract.Message):
+class NeuralParts(contract.DeferredMessage):
     """The three parts of an engine of kind NN, by which it is told from others (S16-16)."""
 
     training: parsers.Text
@@ -81,7 +81,7 @@ class NeuralParts(contract.Message):
     engine: parsers.Text
 
 
-class EngineEntry(contract.Message):
+class EngineEntry(contract.DeferredMessage):
     """An engine of the roster; ``id`` follows from the name where it is not given.
 
     In a file ``command`` may be a table by host class (``builds.CLASSES``): ``files`` reads
@@ -117,14 +117,14 @@ class EngineEntry(contract.Message):
     white_pov: bool = False  # it reports scores from White's side
 
 
-class EnginesFile(contract.Message):
+class EnginesFile(contract.DeferredMessage):
     """``engines.toml``: a roster in a file of its own, which seasons may share."""
 
     schema_version: Literal[1] = pydantic.Field(alias="schema")
     engines: tuple[EngineEntry, ...] = pydantic.Field(default=(), alias="engine")
 
 
-class Updates(contract.Message):
+class Updates(contract.DeferredMessage):
     """Until when engines of an event may be updated (S16-13, S17-13, CUP-8, FRC-8, N1).
 
     ``last-game``: until the last game of the event before it, also while an engine plays
@@ -140,7 +140,7 @@ class Updates(contract.Message):
     playing: str = ""
 
 
-class Roster(contract.Message):
+class Roster(contract.DeferredMessage):
     """Who may play: listed engines, then found ones, then fillers, up to ``size``.
 
     The engines of ``file`` (``engines.toml``, beside the season file) come before those
@@ -155,7 +155,7 @@ class Roster(contract.Message):
     engines: tuple[EngineEntry, ...] = pydantic.Field(default=(), alias="engine")
 
 
-class Book(contract.Message):
+class Book(contract.DeferredMessage):
     """An opening book; its exits are put in order once, then taken one after the other.
 
     No exit repeats inside an event unless ``repeat`` allows the book to start again. A line with
@@ -173,7 +173,7 @@ class Book(contract.Message):
     shorter: bool = False
 
 
-class RoundRobin(contract.Message):
+class RoundRobin(contract.DeferredMessage):
     """Everybody meets everybody, ``double_rounds`` times with each colour.
 
     ``first_white`` says who has White in the first game of a pair: as the table has it, or
@@ -188,7 +188,7 @@ class RoundRobin(contract.Message):
     first_white: Literal["berger", "lower-seed"] = "berger"
 
 
-class Swiss(contract.Message):
+class Swiss(contract.DeferredMessage):
     """Engines level on points meet, nobody meets twice: FIDE Dutch, or TCEC's own Swiss.
 
     ``ranking`` orders engines level on points (N1 stage 1: by their opponents' score, then
@@ -213,7 +213,7 @@ class Swiss(contract.Message):
         return self
 
 
-class Gauntlet(contract.Message):
+class Gauntlet(contract.DeferredMessage):
     """The first ``hubs`` seeds each meet all others, with both colours ``double_rounds`` times.
 
     Opponents come in the order of their seeds, each meets every hub in turn; the reverse game
@@ -226,7 +226,7 @@ class Gauntlet(contract.Message):
     first_white: Literal["hub", "opponent"] = "hub"
 
 
-class Encounters(contract.Message):
+class Encounters(contract.DeferredMessage):
     """Meetings as the director lists them, by seed, White of the first game first.
 
     Each is of ``games`` games with one opening, the colours turned after each.
@@ -244,7 +244,7 @@ class Encounters(contract.Message):
         return self
 
 
-class Knockout(contract.Message):
+class Knockout(contract.DeferredMessage):
     """One round of a Cup: matches of ``pairs`` pairs of games (CUP-3).
 
     ``bracket`` says who meets whom: entrants 1 and 2, 3 and 4 … as they come from the round
@@ -259,7 +259,7 @@ class Knockout(contract.Message):
     first_white: Literal["lower-seed", "higher-seed", "later-match", "earlier-match"] = "lower-seed"
 
 
-class Extension(contract.Message):
+class Extension(contract.DeferredMessage):
     """Games that follow a drawn match: one set, or sets until one has a winner."""
 
     games: int = pydantic.Field(ge=2, multiple_of=2, le=GAMES)
@@ -268,7 +268,7 @@ class Extension(contract.Message):
     repeat: bool = False
 
 
-class Match(contract.Message):
+class Match(contract.DeferredMessage):
     """Two engines play ``games`` games, the reverse game always at once (S16-8a).
 
     A drawn match goes on with its ``extensions``, in their order; only the last may repeat.
@@ -289,7 +289,7 @@ class Match(contract.Message):
 Format: TypeAlias = RoundRobin | Swiss | Knockout | Match | Gauntlet | Encounters
 
 
-class Groups(contract.Message):
+class Groups(contract.DeferredMessage):
     """Equal-distance groups (TCEC Swiss): the field is cut into ``groups`` from the top.
 
     The seeds are the first of each group, then the second of each, and so on; the first
@@ -299,7 +299,7 @@ class Groups(contract.Message):
     groups: int = pydantic.Field(ge=2, le=FIELD)
 
 
-class Promotion(contract.Message):
+class Promotion(contract.DeferredMessage):
     """The first ``top`` of the ranking, or those of the named ``ranks``, go on to ``to``."""
 
     top: int = pydantic.Field(default=0, ge=0, le=FIELD)
@@ -318,7 +318,7 @@ class Promotion(contract.Message):
         return self.ranks or tuple(range(1, self.top + 1))
 
 
-class Playoff(contract.Message):
+class Playoff(contract.DeferredMessage):
     """How ties are played off where the chain of tiebreaks ends with ``playoff``.
 
     Two engines play pairs of games until one wins a pair, more of them a round robin. What is
@@ -341,7 +341,7 @@ DEFAULT_TIEBREAKS: Final = (
 )
 
 
-class Event(contract.Message):
+class Event(contract.DeferredMessage):
     """One event of a season.
 
     ``seeding`` orders its field: listed entrants, then the promoted by event and rank
@@ -395,7 +395,7 @@ class Event(contract.Message):
         return self.break_ is not None
 
 
-class Title(contract.Message):
+class Title(contract.DeferredMessage):
     """What the season's winner is called until the next winner of it is found (S16-9a, S17-9a).
 
     ``holder`` is who holds it at the launch, by id, name or family; '': the winner of the farm's
@@ -410,7 +410,7 @@ class Title(contract.Message):
 Act: TypeAlias = Literal["adjudicate", "replay", "void", "withdraw", "disqualify", "abandon"]
 
 
-class Season(contract.Message):
+class Season(contract.DeferredMessage):
     """A whole season; events are played in the order of the file."""
 
     schema_version: Literal[1] = pydantic.Field(alias="schema")
