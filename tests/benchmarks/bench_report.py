@@ -3,7 +3,8 @@
 Replaces the section between the two markers, and nothing else; peers that were not named
 are said to be missing, as are parts that have never been run. What the page says of a part
 that another checkout has run stays. The table of costs is copied into the manual's page
-(docs/benchmarks.md), between markers of its own.
+(docs/benchmarks.md), between markers of its own, and the figures of what the farm promises into
+the table of README.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = ROOT / "bench" / "RESULTS.md"
 MANUAL = ROOT / "docs" / "benchmarks.md"
+README = ROOT / "README.md"
 ROWS = "rows"  # the part that is the manual's table
 COSTS, COSTS_END = "<!-- costs: begin -->", "<!-- costs: end -->"
 BEGIN, END = "<!-- make bench: begin -->", "<!-- make bench: end -->"
@@ -59,6 +61,51 @@ def cut(page: pathlib.Path = PAGE, manual: pathlib.Path = MANUAL) -> None:
     told = table.partition("\n")[2].strip()
     text = f"{before}{begin}\n\n{told}\n\n{COSTS_END}{rest.partition(COSTS_END)[2]}"
     manual.write_text(text, encoding="utf-8")
+
+
+def promise(page: pathlib.Path = PAGE, readme: pathlib.Path = README) -> None:
+    """Write the figures of what the farm promises into their rows of the table in README.md."""
+    results = page.read_text(encoding="utf-8")
+    parts = standing(results.partition(BEGIN)[2].partition(END)[0], sections(results))
+    text = readme.read_text(encoding="utf-8")
+    for about, measured in promises(parts).items():
+        row = f"| {about} | {measured} |"
+        text = re.sub(rf"^\| {re.escape(about)} \|.*$", lambda _: row, text, flags=re.MULTILINE)  # noqa: B023 - called at once
+    readme.write_text(text, encoding="utf-8")
+
+
+def promises(parts: Mapping[str, str]) -> dict[str, str]:
+    """Return what each promise is measured at, of those whose part has been run."""
+    measured: dict[str, str] = {}
+    clock = parts.get("clock", "")
+    own = re.findall(r"^\| think 2 ms, .*? \| (\d+) \[.*?\] \| (\d+) \|", clock, re.MULTILINE)
+    charged = [row.split("|") for row in clock.splitlines() if row.startswith("| farm match |")]
+    under = sum(int(row[8]) for row in charged if len(row) > 10)
+    if own:
+        p50, p99 = (max(int(row[column]) for row in own) / 1000 for column in (0, 1))
+        measured["a clock that charges what an engine used"] = (
+            f"the record within {p50:.3f} ms of the engine's own stamps at the median, {p99:.3f} ms"
+            f" for 99 of 100 moves (thinks of 2 ms); {under or 'none'} undercharged by 1 ms"
+        )
+    if gap := re.search(r"result to `uci`: p50 (\d+) ms", parts.get("gap", "")):
+        measured["no idle time between games"] = (
+            f"{gap[1]} ms from a journaled result to the next engines' first `uci` (median)"
+        )
+    crowd = re.search(r"before (\d+), load[^$]*?p99 ([\d.]+)", parts.get("spectators", ""))
+    if crowd:
+        measured["spectators see moves at once, and cost the clock nothing"] = (
+            f"99 of 100 moves within {float(crowd[2]):.0f} ms before {int(crowd[1]):,} of them"
+        )
+    rating = parts.get("rating", "")
+    ours = re.search(r"rate: ([\d.]+) s", rating)
+    theirs = re.search(r"ordo -W -D: ([\d.]+) s", rating)
+    games = re.search(r"of (\d+) games", rating)
+    if ours and theirs and games:
+        measured["rating lists as Ordo makes them"] = (
+            f"its numbers; {int(games[1]):,} games in {float(ours[1]):.2f} s,"
+            f" Ordo itself {float(theirs[1]):.2f} s"
+        )
+    return measured
 
 
 def sections(results: str) -> list[str]:

@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.short:
         bench_report.write({name: KEPT / f"{name}.txt" for name in names})
         bench_report.cut()
+        bench_report.promise()
     if failed:
         sys.stderr.write(f"bench: failed: {', '.join(failed)}; see {KEPT}\n")
     return 1 if failed else 0

@@ -50,3 +50,34 @@ def test_the_manuals_table_is_that_of_the_results(tmp_path: pathlib.Path) -> Non
     own.write_bytes(bench_report.MANUAL.read_bytes())
     bench_report.cut(manual=own)
     assert own.read_bytes() == bench_report.MANUAL.read_bytes(), "make bench PARTS=rows"
+
+
+PARTS = {
+    "clock": "| farm match | 0.04 | 0.03 | 0.8 | 1.0 | 2.0 | 0.00% | 2 | 0.09 [0.07] | 0.2 | 9 |\n"
+    "| fastchess | 0.04 | 0.03 | 0.8 | 1.0 | 2.0 | 0.00% | 621 | 0.09 [0.07] | 0.2 | 9 |\n"
+    "| think 2 ms, 0 info lines, 1 game at a time | 23 [21..25] | 52 | 105 | 1800 |\n"
+    "| think 2 ms, 50 info lines, 1 game at a time | 18 [18..19] | 60 | 81 | 1800 |\n",
+    "gap": "gap, result to `uci`: p50 52 ms, max 71 ms over 50 pauses\n",
+    "rating": "rating list of 100000 games, 200 engines:\n farm match rate: 0.32 s [0.3..0.3]\n"
+    "  ordo -W -D: 0.566 s [0.5..0.6], 1.00 of Ordo's\n",
+    "spectators": "every other of 12 games before 2000, load 1.7\n"
+    "move to event: p50 8.7, p99 169.4\n",
+}
+
+
+def test_what_is_promised_is_what_was_measured(tmp_path: pathlib.Path) -> None:
+    """Each figure of README's table comes from the results; so it does in this tree."""
+    measured = bench_report.promises(PARTS)
+    assert len(measured) == len(PARTS)
+    figures = " ".join(measured.values())
+    for words in ("0.023 ms", "0.060 ms", "2 undercharged", "52 ms", "169 ms before 2,000"):
+        assert words in figures
+    assert "100,000 games in 0.32 s, Ordo itself 0.57 s" in figures
+    assert bench_report.promises({}) == {}
+    readme = bench_report.README.read_text(encoding="utf-8")
+    for about in measured:
+        assert readme.count(f"| {about} | ") == 1
+    own = tmp_path / "README.md"
+    own.write_text(readme, encoding="utf-8")
+    bench_report.promise(readme=own)
+    assert own.read_text(encoding="utf-8") == readme, "make bench PARTS=..."

@@ -14,21 +14,27 @@ import math
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import clock_figures
 import clock_runners
 import clock_script
+import httpx
 import pytest
+import resting
 import theatre
 
 from orchestrator import contract
 from orchestrator.ledger import embedded_redis, lane_store, lanes, restoring, store
+from orchestrator.ops import supervisor
 from orchestrator.season.formats import base, swiss
-from orchestrator.testmatch import match_journal
+from orchestrator.serve import archive, doorbell
+from orchestrator.testmatch import match_journal, orders
 from worker_cpu.match import books
 
 LONG = os.environ.get("FARM_BENCH") == "long"
@@ -201,6 +207,59 @@ def page(folder: pathlib.Path) -> Iterator[Row]:
     yield Row("2", what, "ms", spent_ms, "10 ms", "tests/broadcast/test_rendering.py")
 
 
+def page_files(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure what a browser loads before the first script runs: requests, bytes as they come."""
+    with (
+        theatre.served(theatre.simulated("demo"), folder) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        page = client.get("/")
+        named = {*re.findall(r'(?:href|src)="(static/[^"]+)"', page.text)}
+        answers = [page, *(client.get(f"/{name}") for name in sorted(named))]
+    size = sum(answer.num_bytes_downloaded for answer in answers) / 1024
+    guard = "tests/broadcast/test_page_files.py"
+    what = "the page and the files that it names"
+    yield Row("14", f"{what}: requests", "", {1: len(answers)}, "12", guard)
+    yield Row("14", f"{what}: compressed", "KB", {1: size}, "140 KB", guard)
+
+
+def event_files(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure what a game adds to its event's PGN behind so many others: bytes written."""
+    text = (f'[Event "b"]\n[White "A"]\n[Result "1-0"]\n\n{{{"d=9, " * 1000}}} 1-0\n').encode()
+    written: dict[int, float] = {}
+    for games in sizes(100, 2_000, short=(4, 8)):
+        kept = archive.SeasonArchive(folder / str(games), "s")
+        kept.keep_pgn("g", text.decode())
+        for _ in range(games):
+            kept.extend_event("e", "g")
+        before = _written()
+        kept.extend_event("e", "g")
+        written[games] = _written() - before
+    guard = "tests/integration/test_serve.py"
+    what = "a game of 5 KB added to its event's PGN behind so many: written"
+    yield Row("3", what, "B", written, "its own bytes", guard)
+
+
+def _written() -> int:
+    """Return the bytes that this process has given to the kernel to write."""
+    lines = pathlib.Path("/proc/self/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("wchar:")).split()[1])
+
+
+def finished_seasons(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure a pass of page, notices, exporter and status beside so many seasons that are over."""
+    commands_by_size: dict[int, float] = {}
+    with embedded_redis.EmbeddedRedis(folder / "redis") as server, store.connect(server.url) as own:
+        for size in sizes(10, 100, short=(2, 4)):
+            for number in range(len(own.seasons()), size):
+                resting.finished(own, f"s{number}")
+            counted = resting.commands_of_a_pass(own, folder / str(size))
+            commands_by_size[size] = sum(counted.values())
+    what = "a pass of page, notices, exporter and status beside so many finished seasons"
+    guard = "tests/integration/test_finished_seasons.py"
+    yield Row("4", f"{what}: Redis commands", "", commands_by_size, "flat", guard)
+
+
 # -- garbage ---------------------------------------------------------------------------
 
 
@@ -311,6 +370,44 @@ def _held(mark: str, engine: str) -> tuple[float, float]:
     return proportional / 1024, resident / 1024
 
 
+def many_at_once(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure so many games at once of engines that sleep 80 ms a move: one game each, 9.6 s."""
+    if clock_runners.compiler() is None:
+        return
+    probe = clock_runners.build(folder)
+    seconds: dict[str, dict[int, float]] = {}
+    late: dict[str, dict[int, float]] = {}
+    think_us = sizes(-80_000, short=(-1_000,))[0]
+    for at_a_time in sizes(64, 250, short=(2,)):
+        for runner in clock_runners.available():
+            here = folder / f"{runner.name.split()[0]}-{at_a_time}"
+            (here / "logs").mkdir(parents=True)
+            setting = clock_runners.Setting(think_us, 0, at_a_time, at_a_time)
+            words = runner.command(probe, here / "logs", setting)
+            if runner.name in ("farm match", "fastchess"):
+                words += ["-force-concurrency"]
+            begun = time.monotonic()
+            with (here / "said.txt").open("wb") as said:
+                subprocess.run(
+                    words,
+                    cwd=here,
+                    env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    check=True,
+                )
+            seconds.setdefault(runner.name, {})[at_a_time] = time.monotonic() - begun
+            figures = clock_figures.figures(clock_figures.read(here / "logs"))
+            late.setdefault(runner.name, {})[at_a_time] = figures.p99
+    what = f"so many games at once of engines that sleep, {abs(think_us) // 1000} ms a move"
+    ours, errors = seconds.pop("farm match"), late.pop("farm match")
+    for peer in seconds or ("",):
+        own, theirs = seconds.get(peer, {}), late.get(peer, {})
+        yield Row("6", f"{what}: all of it", "s", ours, "10.5 s", "", peer, own)
+        yield Row("6", f"{what}: charged too much, p99", "ms", errors, "1 ms", "", peer, theirs)
+
+
 def side_by_side(folder: pathlib.Path) -> Iterator[Row]:
     """Measure the time of one match, and of two that are started together, in each runner."""
     if clock_runners.compiler() is None or len(os.sched_getaffinity(0)) < 2:
@@ -399,6 +496,54 @@ def _claim(known: lane_store.RedisLanes, hall: str, lane: str, attempt: str) -> 
 
 def _calls(told: Mapping[str, dict[str, int]]) -> int:
     return sum(each["calls"] for name, each in told.items() if name.startswith("cmdstat_"))
+
+
+def lane_memory(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure what a lane holds beside its engines while it plays, so many lanes at once."""
+    if not LONG or clock_runners.compiler() is None:
+        return
+    probe = clock_runners.build(folder)
+    setting = clock_runners.Setting(2_000, 0, 1, 1)
+    command = (str(probe.program), *probe.arguments(folder, setting))
+    spec = orders.Spec(
+        id="m",
+        engines=tuple(contract.EngineSpec(id=name, name=name, command=command) for name in "ab"),
+        time_control=contract.TimeControl(base_ms=20_000, increment_ms=1_000),
+        games=10_000,
+    )
+    cores = sorted(os.sched_getaffinity(0))
+    held: dict[int, float] = {}
+    for size in sizes(1, 4, short=(1,)):
+        here = folder / f"lanes-{size}"
+        mark = f"FARM_BENCH_RUN={here}"
+        with embedded_redis.EmbeddedRedis(here / "redis") as server, contextlib.ExitStack() as end:
+            ring = doorbell.at(server.url)
+            known = lane_store.connect(server.url)
+            known.open_match(lanes.Match("m", 10_000, spec.encode()))
+            logs = [here / f"{number}.log" for number in range(size)]
+            for number, log in enumerate(logs):
+                own = supervisor.environment(server.url, here, f"h{number}") | {
+                    "FARM_LANE": "a",
+                    "FARM_HOST": "here",
+                    "FARM_ENGINE_CPUS": str(cores[number % len(cores)]),
+                    "FARM_LANE_MEMORY_MB": "64",
+                    "FARM_SANDBOX": "plain",
+                }
+                (here / "halls" / f"h{number}").mkdir(parents=True)
+                with log.open("wb") as said:
+                    words = supervisor.worker_command(f"h{number}", "a")
+                    environment = own | dict([mark.split("=", 1)])
+                    worker = subprocess.Popen(words, env=environment, stdout=said, stderr=said)
+                end.callback(worker.wait)
+                end.callback(worker.kill)  # its child and the games of that end with it
+            while min(log.read_text().count("test.ended") for log in logs) < 2:
+                for number in range(size):
+                    ring(f"h{number}.a")
+                time.sleep(1)
+            held[size] = _held(mark, probe.program.name)[0] / size
+            known.close()
+    what = "memory of a lane that plays, engines apart, so many lanes: shared pages once (PSS)"
+    yield Row("7", what, "MB", held, "40 MB", "tests/referee/test_handles.py")
 
 
 # -- seasons ---------------------------------------------------------------------------
@@ -525,11 +670,16 @@ def test_the_table_of_costs(tmp_path: pathlib.Path) -> None:
     parts = (
         commands,
         page,
+        page_files,
+        event_files,
+        finished_seasons,
         pauses,
         games,
         memory,
+        many_at_once,
         side_by_side,
         claims,
+        lane_memory,
         forecasts,
         files,
         ratings,

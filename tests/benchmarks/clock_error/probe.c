@@ -5,7 +5,8 @@
  * SCRIPT holds one line a ply: the moves of a principal variation, the first of which is
  * played. A think is a busy wait of THINK_US and a part of a millisecond that differs from
  * move to move: a whole number of milliseconds would hide runners that cut them off. With
- * THINK_US 0 nothing is waited for. Info lines are spread evenly over the think.
+ * THINK_US 0 nothing is waited for; with a negative one it sleeps for as long and takes no core.
+ * Info lines are spread evenly over the think.
  * LOG_DIRECTORY gets one file a process, written when it ends, a line a move:
  *
  *   game ply wtime_ms btime_ms go_ns bestmove_ns
@@ -34,6 +35,7 @@ static char script[PLIES][LINE];
 static int plies;
 static struct logged *played;
 static int played_count;
+static int sleeps;
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -97,18 +99,26 @@ static long number_after(const char *line, const char *word) {
     return at ? atol(at + strlen(word)) : -1;
 }
 
+static void wait_until(int64_t at_ns) {
+    struct timespec t = {at_ns / 1000000000, at_ns % 1000000000};
+    if (sleeps)
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL)) {}
+    else
+        while (now_ns() < at_ns) {}
+}
+
 static void think(int ply, int64_t go_ns, int64_t think_ns, int lines) {
     char text[LINE + 200];
     const char *variation = script[ply - 1];
     for (int i = 0; i < lines; i++) {
-        while (now_ns() - go_ns < think_ns * (i + 1) / (lines + 1)) {}
+        wait_until(go_ns + think_ns * (i + 1) / (lines + 1));
         int length = snprintf(text, sizeof text,
                               "info depth %d seldepth %d multipv 1 score cp 13 nodes %d nps 1000000"
                               " hashfull 10 tbhits 0 time 1 pv %s\n",
                               1 + i % 40, 10 + i % 40, 1000 * (i + 1), variation);
         say(text, (size_t)length);
     }
-    while (now_ns() - go_ns < think_ns) {}
+    wait_until(go_ns + think_ns);
 }
 
 static void go(const char *line, int game, int ply, int64_t go_ns, int64_t think_ns, int lines) {
@@ -135,6 +145,8 @@ int main(int count, char **arguments) {
     if (count != 5) return 2;
     read_script(arguments[1]);
     int64_t think_ns = atoll(arguments[3]) * 1000;
+    sleeps = think_ns < 0;
+    if (sleeps) think_ns = -think_ns;
     int lines = atoi(arguments[4]);
     played = calloc(MOVES_LOGGED, sizeof *played);
     if (!played) return 2;
