@@ -24,7 +24,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.commands import common, keeping, services, source_builds
 from orchestrator.common import errors, files, logs
-from orchestrator.ledger import batches, store, submissions
+from orchestrator.ledger import batches, farm_journal, store, submissions
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import kept, orders, sprt_match
 
@@ -151,29 +151,43 @@ class Keepers:
         return bool(self._matches or self._left)
 
     def _take(self, submission: submissions.Submission) -> None:
-        name, order = submission.match, self._submitted.order(submission.match)
-        if order is None and not submission.goes_on:
+        name = submission.match
+        order = self._submitted.order(name)
+        if order is None and not (submission.goes_on or submission.copy_of):
             return  # it was refused just now
         if self._is_due(name):
-            self._open(name, order)
+            self._open(name, order, submission)
         if name not in self._left:
             self._submitted.remove(name)
+            if submissions.BY_GATEWAY in submission.approved_by:  # the gateway writes no such entry
+                draft = contract.Draft(submissions.APPROVED, {"match": name, "reason": ""})
+                farm_journal.append(self._ledger, draft, submission.approved_by)
 
     def _is_due(self, name: str) -> bool:
         return time.monotonic() >= self._left.get(name, 0.0)
 
-    def _open(self, name: str, order: str | None) -> None:
-        """Keep a match from now on, by its order or the one in its folder."""
+    def _open(
+        self, name: str, order: str | None, submission: submissions.Submission | None = None
+    ) -> None:
+        """Keep a match from now on, by its order or the one in its folder, or another's."""
         with self._guarded(name):
             if name not in self._matches:
                 directory = self._root / name
-                if order is None:
-                    spec, terms = sprt_match.load(directory)
-                else:
+                if order is not None:
                     spec, terms = sprt_match.decoded(contract.loads(order))
+                elif submission is not None and submission.copy_of:
+                    spec, terms = self._copied(submission)
+                else:
+                    spec, terms = sprt_match.load(directory)
                 self._matches[name] = Match(self._ledger, directory, spec, terms)
                 log.info("test.kept", match=name, what=keeping.outline(spec))
             self._left.pop(name, None)
+
+    def _copied(self, submission: submissions.Submission) -> tuple[orders.Spec, sprt_match.Terms]:
+        if (self._root / submission.match).exists():
+            raise errors.RefusedError(f"there is a test match {submission.match} already")
+        spec, terms = sprt_match.load(self._root / submission.copy_of)
+        return spec.copied(submission.match, submission.changes), terms
 
     @contextlib.contextmanager
     def _guarded(self, match: str) -> Iterator[None]:

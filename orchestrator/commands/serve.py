@@ -14,8 +14,8 @@ import structlog
 
 from orchestrator.commands import common, paths, services
 from orchestrator.common import errors, logs
+from orchestrator.ledger import farm_journal, store, submissions
 from orchestrator.ledger import services as reports
-from orchestrator.ledger import store, submissions
 from orchestrator.ops import supervisor
 from orchestrator.serve import doorbell
 from orchestrator.serve import loop as server
@@ -78,7 +78,7 @@ class TestKeeper:
 
     def __init__(self, ledger: store.RedisLedger) -> None:
         """Prepare; nothing is started yet."""
-        self._submitted = submissions.RedisSubmissions(ledger.server)
+        self._ledger, self._submitted = ledger, submissions.RedisSubmissions(ledger.server)
         self._process: subprocess.Popen[bytes] | None = None
         self._left = True  # matches of an earlier life may be open
         self._look_at = 0.0
@@ -101,6 +101,7 @@ class TestKeeper:
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + LOOK_SECONDS
+        ready = self._is_ready()
         if self._process is not None:
             code = self._process.poll()
             if code is None:
@@ -112,22 +113,26 @@ class TestKeeper:
                 self._look_at = time.monotonic() + AGAIN_SECONDS
                 return
         try:
-            if self._wanted():
+            left, self._left = self._left, False
+            if ready or (left and kept.open_matches(common.matches_folder())):
                 words = [*supervisor.leash(), *supervisor.keep_command()]
                 self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         except OSError as error:  # no season waits for it
             log.exception("tests.keeper_failed", error=str(error))
             self._left, self._look_at = True, time.monotonic() + AGAIN_SECONDS
 
-    def _wanted(self) -> bool:
-        if self._left:
-            self._left = False
-            if kept.open_matches(common.matches_folder()):
-                return True
+    def _is_ready(self) -> bool:
+        """Say whether a match waits to be kept; journal those that came by the gateway."""
         try:
-            return any(submission.ready for submission in self._submitted.all())
-        except errors.LedgerAwayError:
+            waiting = self._submitted.all()
+            for submission in waiting:
+                if not submission.journaled:
+                    draft = self._submitted.draft(submission)
+                    farm_journal.append(self._ledger, draft, submission.by)
+                    self._submitted.note_journaled(submission.match)
+        except (errors.LedgerAwayError, errors.RefusedError):
             return False
+        return any(submission.ready for submission in waiting)
 
 
 class Watchdog:

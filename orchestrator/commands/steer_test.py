@@ -6,14 +6,13 @@ import dataclasses
 from typing import Any
 
 import click
-import pydantic
 
 from orchestrator import contract
 from orchestrator.commands import common, source_builds, submitting, test_games
 from orchestrator.commands import test as test_command
 from orchestrator.common import errors
 from orchestrator.ledger import lane_store, lanes
-from orchestrator.testmatch import orders, sprt_match
+from orchestrator.testmatch import sprt_match
 
 _PRIORITY = click.IntRange(-sprt_match.PRIORITY, sprt_match.PRIORITY)
 _SHARE = click.IntRange(1, sprt_match.SHARE)
@@ -119,9 +118,6 @@ def copy(match: str, name: str, **options: Any) -> None:
     folder = common.match_folder(new)
     if folder.exists():
         raise errors.RefusedError(f"{folder} is there already: choose another NAME")
-    try:
-        copied = orders.Spec.model_validate({**dict(spec), **changes, "id": new})
-    except pydantic.ValidationError as error:
-        raise errors.UsageError(f"{match}: {error.errors(include_url=False)[0]['msg']}") from None
+    copied = spec.copied(new, changes)
     given = {key: options[key] for key in ("priority", "share") if options[key] is not None}
     submitting.keep(copied, dataclasses.replace(terms, **given), options)

@@ -67,14 +67,13 @@ def _submit(ledger: store.RedisLedger, submission: submissions.Submission, order
         raise errors.RefusedError(
             f"a test match {submission.match} is open already: give this one another --id"
         )
-    if not submissions.RedisSubmissions(ledger.server).submit(submission, order):
+    waiting = submissions.RedisSubmissions(ledger.server)
+    if not waiting.submit(submission, order):
         raise errors.RefusedError(
             f"a test match {submission.match} waits already (farm match waiting): give this one"
             " another --id, or take that one back with `farm match refuse`"
         )
-    facts: dict[str, object] = {"match": submission.match, "about": submission.about}
-    draft = contract.Draft(submissions.SUBMITTED, facts | {"asks": submission.asks})
-    common.append_farm(ledger, draft, submission.by)
+    common.append_farm(ledger, waiting.draft(submission), submission.by)
 
 
 @click.command("approve-test")

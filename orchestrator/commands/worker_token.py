@@ -48,7 +48,7 @@ def worker_token() -> None:
     help="Batches that its workers may hold at once.",
 )
 @click.option(
-    "--author", is_flag=True, help="NAME may stop these matches and change their priority, too."
+    "--author", is_flag=True, help="NAME may stop, change, copy and approve these matches, too."
 )
 @click.option(
     "--out",

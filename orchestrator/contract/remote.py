@@ -13,12 +13,13 @@ from typing import Annotated
 
 import pydantic
 
-from orchestrator.contract import codec, played, records
+from orchestrator.contract import codec, played, records, timecontrol
 from orchestrator.contract import orders as game_orders
 
 MOST_GAMES = 64  # of one batch
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 Name = Annotated[str, pydantic.Field(pattern=f"^{NAME.pattern}$")]
+MatchName = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 Digest = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -142,7 +143,7 @@ class Steered(codec.Message):
     """What an author asks of an open match: to stop it, or to deal it otherwise."""
 
     schema_version: int = codec.SCHEMA
-    match: str = pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
+    match: MatchName
     stop: bool = False
     priority: int | None = pydantic.Field(default=None, ge=-1_000_000, le=1_000_000)
     share: int | None = pydantic.Field(default=None, ge=1, le=1_000_000)
@@ -153,6 +154,23 @@ class Steered(codec.Message):
         if not self.stop and self.priority is None and self.share is None:
             raise ValueError("it asks for nothing: stop, priority or share")
         return self
+
+
+class Copied(codec.Message):
+    """What an author submits: ``match`` once more, as ``name``, but for what is given."""
+
+    schema_version: int = codec.SCHEMA
+    match: MatchName
+    name: MatchName
+    time_control: timecontrol.TimeControl | None = None
+    games: int | None = pydantic.Field(default=None, ge=1, le=10_000_000)
+
+
+class Agreed(codec.Message):
+    """An author's consent to a match that somebody else has submitted."""
+
+    schema_version: int = codec.SCHEMA
+    match: MatchName
 
 
 class BatchRenewed(codec.Message):

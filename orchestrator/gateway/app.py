@@ -120,6 +120,8 @@ class Gateway:
             "return": (remote.BatchNamed, self._give_back),
             "built": (remote.BuildTold, self._hear_build),
             "steer": (remote.Steered, self._desk.steer),
+            "copy": (remote.Copied, self._desk.copy),
+            "approve": (remote.Agreed, self._desk.approve),
         }
         routes = [
             routing.Route(f"/work/v1/{name}", self._endpoint(kind, work), methods=["POST"])

@@ -22,7 +22,7 @@ from orchestrator import contract
 from orchestrator.arbiter import record as records
 from orchestrator.common import errors
 from orchestrator.contract import remote
-from orchestrator.ledger import api, batches, lane_store, lanes, worker_tokens
+from orchestrator.ledger import api, batches, lane_store, lanes, submissions, worker_tokens
 from orchestrator.testmatch import orders, spsa, verification
 
 log = structlog.get_logger()
@@ -45,6 +45,7 @@ DIGITS: Final = 16  # of a SHA-256: enough to tell builds apart
 SILENT: Final = (
     "no result has come for {} minutes, longer than games of this match take: dealt again"
 )
+MOST_WAITING: Final = 8  # test matches of one author that wait to be approved or kept
 NO_AUTHOR: Final = "this token may not steer that test match (farm worker-token create --author)"
 NO_BUILD: Final = "no open match of this token has such an engine to build"
 CHECK_WAIT_MS: Final = 2_000  # ms: a check takes about a second
@@ -92,6 +93,7 @@ class Desk:
     ) -> None:
         self._batches, self._tokens, self._lease_ms = ledger_batches, tokens, lease_ms
         self._lanes = lane_store.RedisLanes(ledger_batches.server)
+        self._submitted = submissions.RedisSubmissions(ledger_batches.server)
         self._matches: dict[str, _Match] = {}
         self._briefs: dict[str, _Brief] = {}
         self._lock = threading.Lock()  # requests come in threads
@@ -255,10 +257,53 @@ class Desk:
         if not asked.stop:
             data |= {"priority": asked.priority, "share": asked.share}
         draft = contract.Draft(lanes.STOP if asked.stop else lanes.CHANGE, data)
-        by = f"{token.name}@token:{token.id}"
+        by = _author(token)
         if not self._lanes.replay(asked.match, (), draft, by):
             raise RefusedBatchError(f"no test match {asked.match} is open")
         log.info("match.steered", match=asked.match, by=by, kind=draft.kind)
+        return {"recorded": True}
+
+    def copy(self, token: worker_tokens.WorkerToken, asked: remote.Copied) -> dict[str, bool]:
+        """Submit a match as an author asks; raise ``RefusedBatchError``. Somebody approves it."""
+        if not token.author or not (token.allows(asked.match) and token.allows(asked.name)):
+            raise RefusedBatchError(NO_AUTHOR)
+        by = _author(token)
+        own = [submission for submission in self._submitted.all() if submission.is_by(by)]
+        if len(own) >= MOST_WAITING:
+            raise RefusedBatchError(f"{MOST_WAITING} test matches of yours wait for approval")
+        if self._batches.run(asked.name) is not None:
+            raise RefusedBatchError(f"a test match {asked.name} is open already")
+        fields = {"time_control", "games"}
+        changes = asked.model_dump(mode="json", include=fields, exclude_none=True)
+        control = "" if asked.time_control is None else f" at {asked.time_control.spoken}"
+        games = "" if asked.games is None else f", {asked.games} games"
+        submission = submissions.Submission(
+            match=asked.name,
+            by=by,
+            at_ms=self._batches.now_ms(),
+            about=f"{asked.match} once more{control}{games}",
+            asks=True,
+            copy_of=asked.match,
+            changes=changes,
+            journaled=False,
+        )
+        if not self._submitted.submit(submission, ""):
+            raise RefusedBatchError(f"a test match {asked.name} waits already")
+        log.info("match.submitted", match=asked.name, by=by)
+        return {"recorded": True}
+
+    def approve(self, token: worker_tokens.WorkerToken, asked: remote.Agreed) -> dict[str, bool]:
+        """Let a match be played that somebody else has submitted; raise ``RefusedBatchError``."""
+        if not token.author or not token.allows(asked.match):
+            raise RefusedBatchError(NO_AUTHOR)
+        submission, by = self._submitted.find(asked.match), _author(token)
+        if submission is None:
+            raise RefusedBatchError(f"no test match {asked.match} waits")
+        if submission.is_by(by):
+            raise RefusedBatchError(f"{asked.match} is your own: somebody else approves it")
+        if not submission.approved_by:
+            self._submitted.approve(asked.match, by)
+            log.info("match.approved", match=asked.match, by=by)
         return {"recorded": True}
 
     def serves(self, token: worker_tokens.WorkerToken, digest: str) -> bool:
@@ -471,6 +516,11 @@ def _fits(kind: batches.OpenMatch, wanted: remote.BatchWanted) -> bool:
 def _machine(host: str, spec: orders.Spec) -> str:
     """Return what a speed is kept under: a machine and the build that was measured."""
     return f"{host}/{spec.base[:DIGITS]}"
+
+
+def _author(token: worker_tokens.WorkerToken) -> str:
+    """Return who is written into journals for the owner of a token."""
+    return f"{token.name}@{submissions.BY_GATEWAY}{token.id}"
 
 
 def _name(token: worker_tokens.WorkerToken, batch: str) -> str:

@@ -7,12 +7,14 @@ on, and removes them here. Who submitted a match is not who approves it.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.ledger import connection, keys, replies
 
 NOBODY: Final = "default"  # the user of a server that knows no operators
+BY_GATEWAY: Final = "token:"  # begins the user of an author who came by the gateway; its id follows
 # of the farm's journal; each names its match
 SUBMITTED, APPROVED, REFUSED = "test_submitted", "test_approved", "test_refused"
 
@@ -21,7 +23,8 @@ SUBMITTED, APPROVED, REFUSED = "test_submitted", "test_approved", "test_refused"
 class Submission:
     """A match that waits: who submitted it, what it is in a line, and who has to agree.
 
-    ``goes_on`` is one that its keeper has already and that was stopped: it comes without an order.
+    ``goes_on`` is one that its keeper has already and that was stopped: it comes without an order,
+    as does one that is to be played as ``copy_of`` another, but for its ``changes``.
     """
 
     match: str
@@ -31,6 +34,9 @@ class Submission:
     asks: bool = False
     approved_by: str = ""
     goes_on: bool = False
+    copy_of: str = ""
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    journaled: bool = True  # the farm's journal says it; what comes by the gateway waits for that
 
     @property
     def ready(self) -> bool:
@@ -40,10 +46,14 @@ class Submission:
     def is_by(self, who: str) -> bool:
         """Say whether somebody (NAME@USER) has submitted it himself.
 
-        The user is who has logged in to Redis; a name alone is what somebody calls himself.
+        The user is who has logged in to Redis; a name alone is what somebody calls himself, but
+        for authors, whose tokens have the name that an operator gave them.
         """
-        user = who.rpartition("@")[2]
-        return who == self.by if user == NOBODY else user == self.by.rpartition("@")[2]
+        name, _, user = who.rpartition("@")
+        own_name, _, own_user = self.by.rpartition("@")
+        if user.startswith(BY_GATEWAY) and own_user.startswith(BY_GATEWAY):
+            return name == own_name
+        return user == own_user and (user != NOBODY or name == own_name)
 
 
 class RedisSubmissions:
@@ -68,13 +78,18 @@ class RedisSubmissions:
         """Let a match wait; return whether none of this name did."""
         return self._write("", submission, order)
 
-    def approve(self, match: str, who: str) -> Submission | None:
-        """Note who agrees; return the match, ``None`` where none of this name waits."""
+    def approve(self, match: str, who: str) -> None:
+        """Note who agrees, where a match of this name waits."""
+        self._change(match, approved_by=who)
+
+    def note_journaled(self, match: str) -> None:
+        """Note that the farm's journal says who has submitted a match."""
+        self._change(match, journaled=True)
+
+    def _change(self, match: str, **fields: Any) -> None:
         while (before := self._field(self._submitted, match)) is not None:
-            approved = dataclasses.replace(_read(before), approved_by=who)
-            if self._write(before, approved, ""):
-                return approved
-        return None
+            if self._write(before, dataclasses.replace(_read(before), **fields), ""):
+                return
 
     def find(self, match: str) -> Submission | None:
         """Return a match that waits."""
@@ -92,6 +107,11 @@ class RedisSubmissions:
         with self._server.asked():
             raw: Any = self._server.client.hget(key, match)
         return None if raw is None else replies.text(raw)
+
+    def draft(self, submission: Submission) -> contract.Draft:
+        """Return what the farm's journal says of a match that was submitted."""
+        facts = {"match": submission.match, "about": submission.about, "asks": submission.asks}
+        return contract.Draft(SUBMITTED, facts)
 
     def _write(self, before: str, submission: Submission, order: str) -> bool:
         payload = contract.dumps(dataclasses.asdict(submission))

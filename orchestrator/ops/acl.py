@@ -8,7 +8,7 @@ has the table in words). Invariants:
   or take an entry out of it. The rules know commands, not their words: who may add an entry
   could still cut by ``XADD``'s own MAXLEN, which the mirror and ``farm fsck`` show;
 * ``broadcast`` and ``exporter`` can write nothing, ``kibitzer`` nothing but its own words,
-  ``gateway`` nothing but batches and results of test matches;
+  ``gateway`` nothing but batches and results of test matches, and what authors submit;
 * passwords stand here as SHA-256 only, as Redis keeps them;
 * the default user is off, so nobody logs in as it, and may do everything: Redis replays its
   append-only file as the default user, and up to 8.2 (Valkey up to 9.1.1) checks that user's
@@ -174,6 +174,7 @@ def _gateway(names: keys.Keys) -> Role:
     written = (
         *(names.batches(), names.batches("*"), names.journal("test:*")),
         *(names.tests(what) for what in ("next", "repeats", "queue", "served", "last")),
+        *(names.tests(what) for what in ("submitted", "orders")),
     )
     read = (names.epoch, *(names.tests(what) for what in ("", "specs", "mirrored", "values:*")))
     scripted = (f"~{name}" for name in (*written, *read))

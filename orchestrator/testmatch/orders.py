@@ -13,12 +13,13 @@ count. The same builds play them alike on any machine, in processes of their own
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import pydantic
 
 from orchestrator import contract
+from orchestrator.common import errors
 from orchestrator.contract.remote import SourceBuild  # `remote` is a field's name here
 from orchestrator.testmatch import openings as testmatch_openings
 from orchestrator.testmatch import spsa
@@ -56,6 +57,14 @@ class Spec(contract.Message):
         if self.tuning is not None and (self.opponents, self.games) != (1, self.tuning.games):
             raise ValueError(f"a tuning has {self.tuning.games} games of an engine against itself")
         return self
+
+    def copied(self, name: str, changes: Mapping[str, Any]) -> Spec:
+        """Return the same match under another name, but for some fields; raise ``UsageError``."""
+        try:
+            return Spec.model_validate({**dict(self), **changes, "id": name})
+        except pydantic.ValidationError as error:
+            why = error.errors(include_url=False)[0]["msg"]
+            raise errors.UsageError(f"{self.id}: {why}") from None
 
     @property
     def opponents(self) -> int:

@@ -25,7 +25,7 @@ from orchestrator.common import allowance
 from orchestrator.contract import remote
 from orchestrator.engines import sources
 from orchestrator.gateway import app, desk
-from orchestrator.ledger import batches, lane_store, lanes, store, worker_tokens
+from orchestrator.ledger import batches, lane_store, lanes, store, submissions, worker_tokens
 from orchestrator.testmatch import orders, spsa
 
 LONG_MS = 600_000
@@ -228,6 +228,35 @@ def test_an_author_steers_own_matches(scene: Scene) -> None:
     assert wishes[1].data == {"reason": "rebased"}
     scene.lanes.close_match("m")
     assert scene.ask("steer", author, **stop).status_code == 409
+
+
+def test_an_author_submits_a_match_once_more_and_another_one_approves_it(scene: Scene) -> None:
+    """Within the token's scope, and so many at a time; nobody approves own ones."""
+    author = scene.token("berta", "--author", "--match", "m*")
+    again = scene.token("berta", "--author", "--match", "m*")
+    other = scene.token("carl", "--author", "--match", "m*")
+    copied = {"match": "m", "name": "m-ltc", "time_control": {"base_ms": 60_000}, "games": 40}
+    assert scene.ask("copy", **copied).status_code == 409, "anna's token plays, and no more"
+    assert scene.ask("copy", author, **{**copied, "name": "x"}).status_code == 409
+    assert scene.ask("copy", author, **{**copied, "name": "../m"}).status_code == 422
+    assert scene.ask("approve", other, match="m-ltc").status_code == 409, "nothing waits yet"
+    assert scene.ask("copy", author, **copied).json() == {"recorded": True}
+    assert scene.ask("copy", other, **copied).status_code == 409, "one of this name waits"
+    submitted = submissions.RedisSubmissions(scene.ledger.server)
+    (waiting,) = submitted.all()
+    assert (waiting.match, waiting.copy_of, waiting.ready) == ("m-ltc", "m", False)
+    assert waiting.changes["time_control"]["base_ms"] == 60_000
+    for own in (author, again):
+        assert scene.ask("approve", own, match="m-ltc").status_code == 409, "it is berta's own"
+    assert scene.ask("approve", other, match="m-ltc").json() == {"recorded": True}
+    (approved,) = submitted.all()
+    assert approved.ready
+    assert approved.approved_by.startswith("carl@token:")
+    for at in range(desk.MOST_WAITING - 1):
+        assert scene.ask("copy", again, match="m", name=f"m{at}").status_code == 200
+    assert scene.ask("copy", author, match="m", name="m-more").status_code == 409
+    scene.open("m-open")
+    assert scene.ask("copy", other, match="m", name="m-open").status_code == 409
 
 
 def test_a_tuning_is_dealt_with_its_values(scene: Scene) -> None:
@@ -440,7 +469,7 @@ class Patient:
             self.open.wait(120)
         return remote.BatchDealt()
 
-    hear = renew = give_back = steer = claim
+    hear = renew = give_back = steer = copy = approve = claim
 
 
 class Names:

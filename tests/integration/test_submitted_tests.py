@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import signal
@@ -11,7 +12,7 @@ import pytest
 import test_test_command
 
 from orchestrator import contract
-from orchestrator.commands import keep_tests
+from orchestrator.commands import keep_tests, serve
 from orchestrator.ledger import api, lanes, store, submissions
 from orchestrator.ops import supervisor
 from orchestrator.testmatch import kept
@@ -76,6 +77,49 @@ def test_what_is_submitted_is_kept_through_a_killed_keeper_until_it_is_over(
         assert whys == {"all games were played"}
         approvals = [one for one in farm.ledger.read(api.FARM) if one.kind == submissions.APPROVED]
         assert [(one.data["match"], one.by) for one in approvals] == [("asks", "berta@admin")]
+
+
+def test_a_match_is_played_once_more_as_an_author_asked_by_the_gateway(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The farm's journal says who submitted and who approved it, though no gateway writes there."""
+    monkeypatch.setenv("FARM_DATA", str(tmp_path))
+    with harness.Redis(tmp_path / "redis") as redis:
+        monkeypatch.setenv("FARM_REDIS_URL", redis.url_of("orchestrator"))
+        environment = {"FARM_REDIS_URL": redis.url_of(harness.OPERATOR)}
+        file = ("--file", str(test_test_command.roster(tmp_path)))
+        words = ("test", "dev", "--against", "base", "--submit", "--id", "first")
+        harness.farm(*words, *file, env=environment)
+        with store.connect(redis.url_of("orchestrator")) as ledger:
+            waiting = submissions.RedisSubmissions(ledger.server)
+            keepers = keep_tests.Keepers(ledger, tmp_path / "tests")
+            assert keepers._pass()
+            asked = submissions.Submission(
+                "again", "berta@token:1", 1, "first once more", asks=True
+            )
+            changes = {"games": 40, "time_control": {"base_ms": 60_000}}
+            asked = dataclasses.replace(asked, copy_of="first", changes=changes, journaled=False)
+            onto = dataclasses.replace(asked, match="first", approved_by="x@token:2")
+            assert waiting.submit(asked, "")
+            tests = serve.TestKeeper(ledger)
+            assert not tests._is_ready(), "nothing is approved"
+            assert not tests._is_ready()
+            waiting.approve("again", "carl@token:2")
+            assert tests._is_ready()
+            assert keepers._pass()
+            assert keepers._matches["again"].spec.games == 40
+            assert keepers._matches["again"].spec.time_control.base_ms == 60_000
+            kinds = {submissions.SUBMITTED, submissions.APPROVED}
+            told = [one for one in ledger.read(api.FARM) if one.kind in kinds]
+            assert [(one.kind, one.data["match"], one.by) for one in told[1:]] == [
+                (submissions.SUBMITTED, "again", "berta@token:1"),
+                (submissions.APPROVED, "again", "carl@token:2"),
+            ]
+            keepers._matches.pop("first").close()
+            assert waiting.submit(onto, "")
+            assert keepers._pass(), "none is copied onto another"
+            assert list(keepers._matches) == ["again"]
+            keepers._matches["again"].close()
 
 
 def test_what_fails_in_one_match_ends_no_other(
