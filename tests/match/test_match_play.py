@@ -22,6 +22,7 @@ from orchestrator.common import errors
 from worker_cpu.match import command, cores
 from worker_cpu.referee import session
 
+DOCS = pathlib.Path(__file__).parents[2] / "docs" / "match.md"
 MANY = ("-games", "2", "-repeat", "-pgnout", "g.pgn")
 
 
@@ -211,6 +212,15 @@ def test_a_crash_ends_the_match_of_a_dialect_without_recover(
     ended = "no recover option set" in said.stdout
     assert ended == (code == 1)
     assert ("farm match -resume" in said.stdout + said.stderr) == (played == 1)
+
+
+def test_the_manuals_pause_is_kept_between_games(tmp_path: pathlib.Path) -> None:
+    """The line of docs/match.md, one round of it: the next game begins so long after the first."""
+    (line,) = re.findall(r"^farm match (.* -wait \d+)$", DOCS.read_text(), re.MULTILINE)
+    words = line.replace("-engine cmd=new -engine cmd=old -each tc=8+0.08", "").split()
+    table.play(tmp_path, *table.good_and_bad(*words, "-rounds", "1", "-concurrency", "1"))
+    first, second = table.games(tmp_path / "farm-match.jsonl")
+    assert second["started_ms"] - first["ended_ms"] >= int(words[-1])
 
 
 def test_a_test_that_is_decided_stops_the_match(tmp_path: pathlib.Path) -> None:
