@@ -52,6 +52,8 @@ def test_every_file_is_as_viewers_read_it(name: str, tmp_path: pathlib.Path) -> 
             jsonschema.validate(json.loads(path.read_bytes()), schemas.FILES[file])
         tournament = json.loads(files["tournament.json"].read_bytes())
         listed = json.loads(files["gamelist.json"].read_bytes())["Seasons"].values()
+        archived = tmp_path / "feeds" / "archive" / "gamelist.json"
+        assert archived.read_bytes() == files["gamelist.json"].read_bytes()
         urls = {sub["url"] for season in listed for sub in season["sub"]}
         assert tournament["link"] in urls
 

@@ -379,6 +379,10 @@ def test_farm_up_shows_the_season_and_ends_the_page_with_it(tmp_path: pathlib.Pa
 def test_tcecs_viewers_are_spoken_to_in_both_protocols(web: theatre.Web) -> None:
     """socket.io 2 shakes hands, upgrades, answers; the plain WebSocket keeps alive."""
     web.farm.finish("stage", 120)
+    there = {"Origin": "https://viewer.example"}  # a page elsewhere, which polls with credentials
+    answer = web.get("/socket.io/?EIO=3&transport=polling", **there)
+    assert answer.headers["access-control-allow-origin"] == there["Origin"]
+    assert answer.headers["access-control-allow-credentials"] == "true"
     polling = web.get("/socket.io/?EIO=3&transport=polling").text
     length, _, rest = polling.partition(":")
     hello = json.loads(rest[1 : int(length)])

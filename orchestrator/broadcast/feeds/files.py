@@ -104,8 +104,10 @@ def front(
     state: State, shown: Event | None, bracket: Mapping[str, bytes], seasons: index.Seasons
 ) -> dict[str, bytes]:
     """Return the files of what is played now, and the index of all seasons."""
+    gamelist = encode(seasons.gamelist())
     files = {
-        "gamelist.json": encode(seasons.gamelist()),
+        "gamelist.json": gamelist,
+        "archive/gamelist.json": gamelist,  # where Chess Tournament Viewer asks for it
         "winners.json": encode(seasons.winners()),
     }
     event = shown_event(state)

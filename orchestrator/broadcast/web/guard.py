@@ -62,6 +62,19 @@ _CORS: Final = {
 }
 
 
+def _cors(scope: types.Scope) -> dict[str, str]:
+    """Return what lets pages elsewhere read an answer.
+
+    Viewers made with socket.io 2 poll with credentials (there are none here): to them browsers
+    show only an answer that names their own origin, as TCEC's server does.
+    """
+    origin = datastructures.Headers(scope=scope).get("origin")
+    if origin is None or not scope["path"].startswith("/socket.io/"):
+        return _CORS
+    named = {"Access-Control-Allow-Origin": origin, "Access-Control-Allow-Credentials": "true"}
+    return {**_CORS, **named, "Vary": "Origin"}
+
+
 class Guard:
     """ASGI middleware: refuses what is no reading, adds the headers of every answer."""
 
@@ -80,7 +93,7 @@ class Guard:
         async def send_guarded(message: types.Message) -> None:
             if message["type"] == "http.response.start":
                 headers = datastructures.MutableHeaders(scope=message)
-                for name, value in (_HEADERS | (_CORS if open_to_all else {})).items():
+                for name, value in (_HEADERS | (_cors(scope) if open_to_all else {})).items():
                     headers.setdefault(name, value)
             await send(message)
 
