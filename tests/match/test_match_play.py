@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -214,6 +215,24 @@ def test_a_crash_ends_the_match_of_a_dialect_without_recover(
     assert ("farm match -resume" in said.stdout + said.stderr) == (played == 1)
 
 
+def test_the_manuals_field_is_played_and_rated_around_an_anchor(tmp_path: pathlib.Path) -> None:
+    """The two lines of docs/match.md: one list of a gauntlet's games, and it by the anchor."""
+    gauntlet, rated = re.findall(r"^farm (match .*field\.pgn\b.*)$", DOCS.read_text(), re.MULTILINE)
+    words = gauntlet.partition("-tournament")[2].split()
+    engines = [word for name in ("new", "old", "rival") for word in table.scripted(name)]
+    field = [*engines, "-each", "tc=10", "-tournament", *words, "-rounds", "1", "-maxmoves", "3"]
+    found = table.run_json(tmp_path, *field)
+    assert {engine["name"]: engine["rating"] for engine in found["engines"]} == {
+        "new": pytest.approx(0),
+        "old": pytest.approx(0),
+        "rival": pytest.approx(0),
+    }
+    told = [*table.FARM, *shlex.split(rated, comments=True), "--json"]
+    said = subprocess.run(told, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    ratings = {row["engine"]: row["rating"] for row in json.loads(said)["ratings"]}
+    assert ratings == {name: pytest.approx(3200) for name in ("new", "old", "rival")}
+
+
 def test_the_manuals_pause_is_kept_between_games(tmp_path: pathlib.Path) -> None:
     """The line of docs/match.md, one round of it: the next game begins so long after the first."""
     (line,) = re.findall(r"^farm match (.* -wait \d+)$", DOCS.read_text(), re.MULTILINE)
@@ -369,6 +388,26 @@ def test_ctrl_c_finishes_or_drops_the_running_games(tmp_path: pathlib.Path, pres
     after = finished(tmp_path)
     assert after == len(list(pgn_games(tmp_path / "g.pgn")))
     assert after - before == (2 if presses == 1 else 0)
+    assert not table.survivors(tmp_path)
+
+
+def test_the_first_ctrl_c_drops_running_games_in_a_dialect(tmp_path: pathlib.Path) -> None:
+    """As there: fishtest's worker reads the PGN when its test is decided; no game comes late."""
+    gate = tmp_path / "gate"
+    words = [*table.scripted("One", *holds(gate)), *table.scripted("Two", *holds(gate))]
+    words += ["-each", "tc=600", *MANY, "-rounds", "500", "-maxmoves", "3", "-recover"]
+    process = table.start(tmp_path, *words, "-dialect", "fastchess")
+    try:
+        harness.wait(lambda: finished(tmp_path) >= 2, "two games")
+        gate.touch()
+        harness.stands(gate, engines=1)
+        before = finished(tmp_path)
+        process.send_signal(signal.SIGINT)
+        out = end(process)
+    finally:
+        process.kill()
+    assert process.returncode == 130, out
+    assert finished(tmp_path) == before == len(list(pgn_games(tmp_path / "g.pgn")))
     assert not table.survivors(tmp_path)
 
 

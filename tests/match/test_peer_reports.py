@@ -217,11 +217,12 @@ def test_an_option_that_is_not_there_is_fastchess_warning(
 def test_the_checksum_of_the_pgn_is_told(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Fishtest's worker compares it before it uploads the games."""
+    """With every game: fishtest's worker reads no further when its test is decided."""
     pgn = tmp_path / "g.pgn"
     pgn.write_bytes(b"123456789")
     words = (*TWO, "-output", "format=fastchess", "-pgnout", f"file={pgn}", "-crc32", "pgn=true")
-    assert f"File {pgn} has CRC32: 0xcbf43926" in printed_lines(words, "W", capsys)
+    lines = printed_lines((*words, "-games", "2"), "WB", capsys)
+    assert lines.count(f"File {pgn} has CRC32: 0xcbf43926") == 2
 
 
 def test_cutechess_prints_scores_ranking_and_outcomes(capsys: pytest.CaptureFixture[str]) -> None:

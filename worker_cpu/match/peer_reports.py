@@ -73,6 +73,7 @@ class Fastchess(_Peer):
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result; a block after each so many pairs, and behind the last game."""
         self._fault(slot, result)
+        self._print(*self._checksum())
         crashed = result.ending in verdict.CRASHES and not self._settings.recover
         if crashed:
             self._print(
@@ -103,7 +104,6 @@ class Fastchess(_Peer):
                 self._print(f"Player: {name}", f"  Timeouts: {kinds['timeouts']}")
                 self._print(f"  Crashed: {kinds['crashes']}")
             self._print("")
-        self._print(*self._checksum())
         seconds = int(time.monotonic() - self._began)
         spent = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
         self._print("Finished match", f"Total Time: {spent} (hours:minutes:seconds)", "")

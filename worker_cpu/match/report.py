@@ -37,6 +37,7 @@ class Report:
         self._running: set[int] = set()
         self._before, self._since = 0, time.monotonic()
         self._live = self._out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        self._summed = self._crc = 0  # bytes of the PGN file whose CRC32 this is
         self.unmet = False  # an engine did not take an option, or was warned of
 
     def say(self, text: str) -> None:
@@ -158,10 +159,16 @@ class Report:
         }
 
     def _checksum(self) -> list[str]:
+        """Return the line of -crc32; what was read before is not read again."""
         pgn = self._settings.pgn
         if not self._settings.crc32 or pgn is None or not pgn.exists():
             return []
-        return [f"File {pgn} has CRC32: {zlib.crc32(pgn.read_bytes()):#x}"]
+        with pgn.open("rb") as file:
+            file.seek(self._summed)
+            appended = file.read()
+        self._summed += len(appended)
+        self._crc = zlib.crc32(appended, self._crc)
+        return [f"File {pgn} has CRC32: {self._crc:#x}"]
 
     def _clocks(self) -> str:
         spoken = [engine.control.spoken for engine in self._settings.engines]

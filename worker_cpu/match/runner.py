@@ -10,7 +10,8 @@ its own cores. Invariants:
 * an engine that cannot start, crashes or stalls loses its game (in another program's dialect
   without -recover the match ends with it); a host that cannot play a game in ``TRIES``
   attempts ends the match, with what is finished kept;
-* the first Ctrl-C starts no more games, the second (or SIGTERM) drops those that run;
+* the first Ctrl-C starts no more games, the second (or SIGTERM, or the first one in another
+  program's dialect) drops those that run;
 * when this process dies, the dead men kill every engine.
 """
 
@@ -138,6 +139,8 @@ class Runner:
         self._traffic = Traffic(settings) if settings.listens else None
         self._next_feed = 0.0
         self._stop = stopping.Stop()
+        # Scripts read the other programs' files as soon as they have stopped them.
+        self._drops = stopping.DROP if settings.dialect == "farm" else stopping.FINISH
         self._failure: errors.FarmError | None = None
         self._decided = self._crashed = False
 
@@ -154,7 +157,7 @@ class Runner:
                     self._announce()
                     self._write_ahead()
                     self._listen()
-                    dropped = self._crashed or self._stop.urgency >= stopping.DROP
+                    dropped = self._crashed or self._stop.urgency >= self._drops
                     if dropped or isinstance(self._failure, errors.UsageError):
                         self._drop()
             finally:
@@ -170,7 +173,7 @@ class Runner:
             return Reason.DECIDED
         if not self._stop.urgency:
             return Reason.COMPLETE
-        return Reason.STOPPED if self._stop.urgency < stopping.DROP else Reason.DROPPED
+        return Reason.STOPPED if self._stop.urgency < self._drops else Reason.DROPPED
 
     @property
     def _stopping(self) -> bool:
@@ -350,7 +353,7 @@ class Runner:
             self._traffic.close()
 
     def _announce_stop(self) -> None:
-        if self._stop.urgency == stopping.FINISH and self._busy:
+        if self._stop.urgency < self._drops and self._busy:
             running = f"{len(self._busy)} running game{'s are' if len(self._busy) > 1 else ' is'}"
             self._report.say(f"Stopping: {running} finished first; Ctrl-C again drops them")
 
