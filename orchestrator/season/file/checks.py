@@ -10,8 +10,7 @@ from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.common import errors
 from orchestrator.engines import limits as rules
-from orchestrator.season.file import promotion as file_promotion
-from orchestrator.season.file import roster
+from orchestrator.season.file import entry_routes, roster
 from orchestrator.season.fold import orders, plan
 from orchestrator.season.formats import knockout, registry
 from orchestrator.season.spec import adjudications, model, problems
@@ -171,7 +170,7 @@ def size(season: model.Season, engines: int) -> Iterator[problems.Problem]:
 
 def fields(season: model.Season, engines: Sequence[str]) -> Iterator[problems.Problem]:
     """Yield fields that are too small, or that one engine could enter twice."""
-    sizes, ways = plan.fields(season, len(engines)), file_promotion.Routes(season, engines)
+    sizes, ways = plan.fields(season, len(engines)), entry_routes.Routes(season, engines)
     for event in season.events:
         size = sizes[event.id]
         allowed = registry.field_error(event.format, size)
@@ -360,7 +359,7 @@ def limits(
 
     A value is refused with the option's name, value and limit.
     """
-    ways = file_promotion.Routes(season, [engine.id for engine in engines])
+    ways = entry_routes.Routes(season, [engine.id for engine in engines])
     for event in season.events:
         possible = ways.possible(event.id)
         for engine in engines:
