@@ -107,7 +107,7 @@ class Others:
         watched = games or frozenset(os.sched_getaffinity(0))
         self.cores = len(watched)
         self.used: float | None = None
-        self._whose = "the games" if games else "this machine"
+        self._bound = bool(games)
         self._processor = Processor(watched, os.getpid(), proc)
         self._every, self._due = look_seconds, float("-inf")
 
@@ -122,5 +122,8 @@ class Others:
         """Say what others use where less than ``needed`` cores are left, else ''."""
         if self.used is None or self.used < BUSY or self.cores - self.used >= needed:
             return ""
-        cores = "1 core" if self.cores == 1 else f"{self.cores} cores"
-        return f"other programs use {self.used:.1f} of {cores} of {self._whose}"
+        if self._bound:
+            cores = "the games' core" if self.cores == 1 else f"the games' {self.cores} cores"
+        else:
+            cores = f"{self.cores} core{'' if self.cores == 1 else 's'} of this machine"
+        return f"other programs use {self.used:.1f} of {cores}"

@@ -346,6 +346,8 @@ def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:
     table.play(tmp_path, *table.good_and_bad(*MANY, "-rounds", "1"))
     found = table.run_json(tmp_path, *table.good_and_bad(*MANY, "-rounds", "2", "-resume"))
     assert (found["played"], len(table.games(tmp_path / "g.pgn.jsonl"))) == (4, 4)
+    again = table.play(tmp_path, "-resume", "-pgnout", "g.pgn", "-rounds", "2", "--json")
+    assert "more than once" not in again.stderr, "what is said again replaces the first"
 
 
 def test_another_match_is_not_resumed(tmp_path: pathlib.Path) -> None:

@@ -168,10 +168,16 @@ def dealt_from(arguments: Sequence[str]) -> str:
     return " ".join(parts)
 
 
-def beside_journal(arguments: Sequence[str]) -> list[str]:
-    """Return a command line without the switches that only say where the journal is."""
-    groups = cli_values.grouped(arguments)
-    return [word for name, group in groups if name not in PLACES for word in (f"-{name}", *group)]
+def resumed(first: Sequence[str], words: Sequence[str], journal: pathlib.Path) -> list[str]:
+    """Return the command line of a match that goes on: its first one, with what ``words`` change.
+
+    A switch of ``words`` replaces the first one's: the last counts. ``journal`` is where it lies.
+    """
+    changes = [group for group in cli_values.grouped(words) if group[0] not in PLACES]
+    changes += [("resume", []), ("journal", [str(journal)])]
+    replaced = {name for name, _ in changes} - SEVERAL
+    kept = [group for group in cli_values.grouped(first) if group[0] not in replaced]
+    return [word for name, group in (*kept, *changes) for word in (f"-{name}", *group)]
 
 
 def with_seed(settings: Settings, seed: int) -> Settings:

@@ -238,13 +238,7 @@ def _settings(words_read: list[str]) -> arguments.Settings:
     if journal_path is None:
         return arguments.read(words_read)  # says what is missing
     past = match_journal.past(journal_path)
-    words_read[:] = [
-        *past.arguments,
-        *arguments.beside_journal(words_read),
-        "-resume",
-        "-journal",
-        str(journal_path),
-    ]
+    words_read[:] = arguments.resumed(past.arguments, words_read, journal_path)
     return _seeded(arguments.read(words_read))
 
 
