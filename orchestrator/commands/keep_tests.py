@@ -110,11 +110,11 @@ class Keepers:
         # To open, and when (s, monotonic): of an earlier life, or with a full disk.
         self._left = dict.fromkeys(kept.open_matches(root), 0.0)
 
-    def run(self, ended: threading.Event) -> None:
-        """Keep matches until none is left, or somebody ends this process."""
+    def run(self, ended: threading.Event, parent: int = 0) -> None:
+        """Keep matches until none is left, somebody ends this process, or its parent is gone."""
         away = False
         try:
-            while not ended.is_set():
+            while not ended.is_set() and parent in {0, os.getppid()}:
                 try:
                     began = time.monotonic()
                     self._batches.lapse()
@@ -240,7 +240,8 @@ def _only_one(root: pathlib.Path) -> Iterator[None]:
 
 
 @click.command("keep-tests")
-def keep_tests() -> None:
+@click.option("--parent", type=int, default=0, hidden=True, help="End when this process is gone.")
+def keep_tests(parent: int) -> None:
     """Keep the test matches that were submitted (`--submit`), until none is left.
 
     `farm serve`, and with it `farm up`, starts this by itself where there are any, on the host
@@ -252,4 +253,4 @@ def keep_tests() -> None:
     services.shorten_pauses()
     ended, root = services.until_ended(), common.matches_folder()
     with _only_one(root), common.open_ledger() as ledger:
-        Keepers(ledger, root).run(ended)
+        Keepers(ledger, root).run(ended, parent)

@@ -115,7 +115,7 @@ class TestKeeper:
         try:
             left, self._left = self._left, False
             if ready or (left and kept.open_matches(common.matches_folder())):
-                words = [*supervisor.leash(), *supervisor.keep_command()]
+                words = supervisor.keep_command(os.getpid())
                 self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         except OSError as error:  # no season waits for it
             log.exception("tests.keeper_failed", error=str(error))

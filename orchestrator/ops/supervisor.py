@@ -39,9 +39,13 @@ def serve_command() -> list[str]:
     return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve"]
 
 
-def keep_command() -> list[str]:
-    """Return the command line of what keeps submitted test matches."""
-    return [sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "keep-tests"]
+def keep_command(parent: int) -> list[str]:
+    """Return the command line of what keeps submitted test matches, and ends with its parent.
+
+    It looks for itself: setpriv sets capabilities, which the unit of ``farm serve`` denies.
+    """
+    command = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "keep-tests")
+    return [*command, "--parent", str(parent)]
 
 
 def web_command(host: str, port: int) -> list[str]:
@@ -113,7 +117,7 @@ def lane(text: str, worker: Supervised, hall: str) -> Supervised:
     )
 
 
-def leash() -> list[str]:
+def _leash() -> list[str]:
     """Return util-linux' words that bind a command to who starts it; [] where they are not."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM", "--"] if setpriv else []
@@ -141,7 +145,7 @@ class Supervised:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [*(leash() if self.bound else ()), *self.command],
+                [*(_leash() if self.bound else ()), *self.command],
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -102,13 +102,18 @@ def _played(
         stage.before[name] = [*place, "sh", "-c", 'hostname "$0"; exec "$@"', f"{name}-box"]
         stage.environment[name] = {"SSL_CERT_FILE": str(stage.root / "tls.pem")}
         stage.urls[name] = f"https://{addresses[name]}:{PORT}"
-    workers = {name: stage.work(name, "--build", engines=False) for name in machines}
-    again = 0
+    workers, came = {}, time.monotonic()
+    for name in machines:
+        workers[name] = stage.work(name, "--build", engines=False)
+    again, first_counted = 0, dict[str, float]()
     while match.poll() is None and time.monotonic() < began + LIMIT_SECONDS:
         for name, worker in workers.items():
             if worker.poll() is not None:  # as a service manager does (Restart=always)
                 workers[name], again = stage.work(name, "--build", engines=False), again + 1
-        time.sleep(5)
+            counted = re.findall(r"(\d+) games counted", stage.log(name))
+            if name not in first_counted and counted and int(counted[-1]) > 1:  # one is its check
+                first_counted[name] = round(time.monotonic() - came, 1)
+        time.sleep(0.5)
     seconds = time.monotonic() - began
     assert match.returncode == 0, stage.log("match")
     url = _shown_at(stage)
@@ -128,6 +133,7 @@ def _played(
         "verdict": shown["verdict"],
         "by machine": shown["by_host"],
         "builds": [f"{one['worker']} {one['name']} {one['bench']}" for one in shown["builds"]],
+        "s to the first counted game": first_counted,
         "workers started again": again,
         "failed builds": shown["failed_builds"],
         "lost": shown["lost"],
