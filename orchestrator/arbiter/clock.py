@@ -55,7 +55,7 @@ class EngineClock:
         ``book_moves`` are the moves of this side that the referee played out;
         ``bound_ms`` is the longest move where the control has no clock.
         """
-        self.control = time_control
+        self.control, self.clocked = time_control, time_control.clocked
         self.increment_ms = time_control.increment_ms
         self.remaining_ns = time_control.start_ms * NS_PER_MS
         self._increment_ns = time_control.increment_ms * NS_PER_MS
@@ -73,11 +73,11 @@ class EngineClock:
 
     def told_ms(self) -> int:
         """Return the milliseconds to tell the engines before a move, at least 1."""
-        return max(1, whole_ms(self.remaining_ns))
+        return max(1, self.remaining_ns // NS_PER_MS)
 
     def allowance_ns(self) -> int:
         """Return the longest thinking time that is not a loss on time."""
-        return (self.remaining_ns if self.control.clocked else self._bound_ns) + self._margin_ns
+        return (self.remaining_ns if self.clocked else self._bound_ns) + self._margin_ns
 
     def charge(self, think_ns: int) -> Charge:
         """Take a move's thinking time off the clock and add the increment.

@@ -33,6 +33,7 @@ _TYPES: Mapping[str, OptionType] = {
 _OPTION_WORDS = frozenset({"name", "type", "default", "min", "max", "var"})
 _COUNTERS = frozenset({"nodes", "nps", "tbhits", "hashfull"})
 _NUMBERS = _COUNTERS | {"depth", "seldepth", "multipv"}
+_INFO_WORDS = _NUMBERS | {"string", "pv", "wdl", "lowerbound", "upperbound", "cp", "mate"}
 # What wins, draws and losses add up to: engines round each of the three by itself.
 _PERMILLE = range(990, 1011)
 _SPACE = b" \t\r\v\f"
@@ -228,25 +229,25 @@ class _Info:
 
 
 def _info(text: list[str]) -> _Info:
-    info = _Info({})
-    at = 1
-    while at < len(text):
-        word = text[at]
-        value = text[at + 1] if at + 1 < len(text) else ""
+    info, end = _Info({}), 0  # of the line of play, whose moves are no keywords
+    for at, word in enumerate(text):
+        if word not in _INFO_WORDS or at < end:
+            continue
         if word == "string":
             break
         if word == "pv":
             info.pv = tuple(_moves(text[at + 1 :]))
-            at += len(info.pv)
+            end = at + 1 + len(info.pv)
         elif word == "wdl":
             info.wdl = _wdl(text[at + 1 : at + 4])
         elif word in ("lowerbound", "upperbound"):
             info.exact = False
-        elif word in ("cp", "mate"):
-            info.score = _score(word, value) or info.score
-        elif word in _NUMBERS and (count := number(value)) is not None:
-            info.numbers[word] = count
-        at += 1
+        elif at + 1 < len(text):
+            value = text[at + 1]
+            if word in ("cp", "mate"):
+                info.score = _score(word, value) or info.score
+            elif (count := number(value)) is not None:
+                info.numbers[word] = count
     return info
 
 

@@ -178,7 +178,7 @@ def _limits(own: clock.EngineClock, clocks: base.Clocks) -> str:
     if control.move_ms is not None:
         limits = f" movetime {own.told_ms()}"  # less than the control's behind a search in vain
     elif control.base_ms:
-        limits = _clock_times(clocks, own.told_ms())
+        limits = _clock_times(own, clocks)
         if control.moves is not None:
             limits += f" movestogo {own.moves_to_go}"
     if control.nodes is not None:
@@ -188,10 +188,10 @@ def _limits(own: clock.EngineClock, clocks: base.Clocks) -> str:
     return limits
 
 
-def _clock_times(clocks: base.Clocks, own_ms: int) -> str:
+def _clock_times(own: clock.EngineClock, clocks: base.Clocks) -> str:
     """Return both clocks; an opponent without one is taken to have as much time."""
     white, black = clocks["white"], clocks["black"]
-    white_ms = white.told_ms() if white.control.clocked else own_ms
-    black_ms = black.told_ms() if black.control.clocked else own_ms
+    white_ms = (white if white.clocked else own).told_ms()
+    black_ms = (black if black.clocked else own).told_ms()
     increments = f"winc {white.increment_ms} binc {black.increment_ms}"
     return f" wtime {white_ms} btime {black_ms} {increments}"
