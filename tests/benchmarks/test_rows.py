@@ -513,6 +513,7 @@ def lane_memory(folder: pathlib.Path) -> Iterator[Row]:
     )
     cores = sorted(os.sched_getaffinity(0))
     held: dict[int, float] = {}
+    cpu: dict[int, float] = {}
     for size in sizes(1, 4, short=(1,)):
         here = folder / f"lanes-{size}"
         mark = f"FARM_BENCH_RUN={here}"
@@ -536,14 +537,41 @@ def lane_memory(folder: pathlib.Path) -> Iterator[Row]:
                     worker = subprocess.Popen(words, env=environment, stdout=said, stderr=said)
                 end.callback(worker.wait)
                 end.callback(worker.kill)  # its child and the games of that end with it
-            while min(log.read_text().count("test.ended") for log in logs) < 2:
-                for number in range(size):
-                    ring(f"h{number}.a")
-                time.sleep(1)
+            games = _played(ring, logs, 2)
             held[size] = _held(mark, probe.program.name)[0] / size
+            before = _used(mark, probe.program.name)
+            games = _played(ring, logs, 10) - games
+            cpu[size] = (_used(mark, probe.program.name) - before) / games * 1e3
             known.close()
+    guard = "tests/referee/test_handles.py"
     what = "memory of a lane that plays, engines apart, so many lanes: shared pages once (PSS)"
-    yield Row("7", what, "MB", held, "40 MB", "tests/referee/test_handles.py")
+    yield Row("7", what, "MB", held, "40 MB", guard)
+    what = (
+        f"a test game of {clock_script.PLIES} plies in so many lanes, engines and Redis apart, CPU"
+    )
+    yield Row("7", what, "ms", cpu, "35 ms", "tests/integration/test_lane_games.py")
+
+
+def _played(ring: Callable[[str], None], logs: Sequence[pathlib.Path], least: int) -> int:
+    """Ring lanes until each has played so many games; return the sum of theirs."""
+    while min(games := [log.read_text().count("test.ended") for log in logs]) < least:
+        for log in logs:
+            ring(f"h{log.stem}.a")
+        time.sleep(1)
+    return sum(games)
+
+
+def _used(mark: str, engine: str) -> float:
+    """Return the CPU seconds so far of all processes of a run but its engines."""
+    ticks = 0
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() not in (path / "environ").read_bytes().split(b"\0"):
+                continue
+            if (path / "comm").read_text().strip() != engine:
+                fields = (path / "stat").read_text().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 # -- seasons ---------------------------------------------------------------------------
