@@ -54,6 +54,18 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     assert play(ledger, 0).events["final"].arrivals["league"].engines == ("e3", "e1")
 
 
+def test_a_gate_that_waits_for_its_director_is_named(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No decision by the rules, but the season waits all the same: the command that opens it."""
+    season = driver.season_text().replace('id = "league"', 'id = "league"\nbreak = "operator"')
+    with on_paper.launched(tmp_path, monkeypatch, season) as ledger:
+        play(ledger, 0)
+        assert "league waits for you: farm season open-gate league" in farm("decisions")
+        farm("open-gate", "league", "--by", "ann")
+        assert "waits for you" not in farm("decisions")
+
+
 def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> None:
     """Its lines name the question with the command that shows it, the answer, and who gave it."""
     told = io.StringIO()
