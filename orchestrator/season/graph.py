@@ -56,6 +56,15 @@ class Node:
 
 
 @dataclasses.dataclass(frozen=True)
+class Way:
+    """The places of an event's final table from which engines go on to another event."""
+
+    source: str
+    target: str
+    places: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Graph:
     """Nodes in the order of the file and of play; an edge leads from cause to effect."""
 
@@ -63,6 +72,7 @@ class Graph:
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
     events: tuple[tuple[str, str], ...]  # id and name
+    ways: tuple[Way, ...]
 
     def data(self) -> dict[str, Any]:
         """Return the graph as plain data for JSON."""
@@ -80,6 +90,10 @@ class Graph:
                 for node in self.nodes
             ],
             "edges": [{"from": source, "to": target} for source, target in self.edges],
+            "ways": [
+                {"from": way.source, "to": way.target, "places": list(way.places)}
+                for way in self.ways
+            ],
         }
 
 
@@ -149,7 +163,12 @@ def build(
         edges += [(node.id, END) for node in asked]
     nodes.append(_end(state))
     names = tuple((event.id, event.spec.name) for event in state.events.values())
-    return Graph(launched.id, tuple(nodes), tuple(edges), names)
+    ways = tuple(
+        Way(event.id, promotion.to, promotion.places)
+        for event in state.events.values()
+        for promotion in event.spec.promote
+    )
+    return Graph(launched.id, tuple(nodes), tuple(edges), names, ways)
 
 
 def _ranking_id(event_id: str) -> str:

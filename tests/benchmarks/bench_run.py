@@ -44,6 +44,7 @@ PARTS = (
     Part("remote", "test_remote.py", 3),
     Part("spectators", "spectators/test_spectators.py", 12),
     Part("flood", "spectators/test_flood.py", 40),
+    Part("visit", "test_visit.py", 15),
     Part("clock", "clock_error", 25),
     Part("scale", "scale", 30),
 )

@@ -99,11 +99,9 @@ def test_a_knockouts_matches_are_rounds_and_the_newest_games_are_kept(
             assert rounds(text) == [f"{number}.{n + 1}" for n in range(len(match))]
         one = httpx.get(f"{url}/lichess/{tape.season}/games/{matches[1][1].id}.pgn").text
         assert rounds(one) == ["2.2"]
-        monkeypatch.setattr(downloads, "_ROUND_GAMES", 3)
-        assert (
-            rounds(httpx.get(f"{place}/1.pgn").text)
-            == [f"1.{n + 1}" for n in range(len(matches[0]))][-3:]
-        )
+        monkeypatch.setattr(downloads, "_ROUND_GAMES", 1)
+        assert len(matches[0]) > 1
+        assert rounds(httpx.get(f"{place}/1.pgn").text) == [f"1.{len(matches[0])}"]
         assert httpx.get(f"{place}/99.pgn").status_code == 404
 
 

@@ -19,9 +19,10 @@ MODULES = {
     "main.js": 'import { twice as double, NAME } from "./lib/a.js"\n'
     'import * as all from "./lib/a.js"\nimport whole from "./b.js"\n'
     "export async function unused() { return await 1 }\n"
-    "console.log(await Promise.resolve(double(2)), NAME, all.twice(3), whole, `\nimport no`)\n",
+    "console.log(await Promise.resolve(double(2)), NAME, all.twice(3), whole, `\nimport no`)\n"
+    "console.log(`${NAME}${NAME ? ` ± ${double(1)}` : ''}`)\n",
     "lib/a.js": "// no comment\n/*\nexport const GHOST = 1\n*/\nexport const NAME = 'a'\n"
-    "const local = 2\nexport function twice(n) { return n * local }\n",
+    "const local = 2\nexport function twice(n) {\n    return n * local\n}\n",
     "b.js": 'import { NAME } from "./lib/a.js"\nconst local = `${NAME}b`\n'
     "export { local as default, local };\n",
 }
@@ -41,7 +42,8 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: pathlib.Path) -> None:
     made = tmp_path / "bundle.mjs"
     made.write_text(page_files.bundle(written(tmp_path, MODULES), "main.js"))
     ran = subprocess.run([node, made], capture_output=True, text=True, timeout=60, check=False)
-    assert ran.stdout == "4 a 6 ab \nimport no\n", ran.stderr
+    assert ran.stdout == "4 a 6 ab \nimport no\na ± 2\n", ran.stderr
+    assert "\n    return" not in made.read_text()
 
 
 @pytest.mark.parametrize(

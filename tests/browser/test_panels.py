@@ -377,7 +377,7 @@ def test_the_graph_shows_every_node_with_its_state(page: sync_api.Page, tape: th
     choose(page, "Event graph")
     state = tape.folded()
     sync_api.expect(page.locator("#panel .flow article").first).to_be_visible()
-    told: list[str] = page.locator("#panel .flow li").all_text_contents()
+    told: list[str] = page.locator("#panel .flow ol li").all_text_contents()
     nodes = [node for node in graph.build(state, by_round=True).nodes if node.event]
     assert sorted(told) == sorted(f"{node.label} ({node.state.value})" for node in nodes)
     colours = {events.Status.RANKED: "red", events.Status.RUNNING: "green"}
@@ -389,6 +389,34 @@ def test_the_graph_shows_every_node_with_its_state(page: sync_api.Page, tape: th
             "#panel .flow article", has=page.get_by_text(event.spec.name, exact=True)
         )
         sync_api.expect(box.first).to_have_class(colour)
+
+
+def test_the_graph_says_who_goes_on_and_shows_an_engines_way(
+    page: sync_api.Page, tape: theatre.Tape
+) -> None:
+    """A line says which places go on along it; pointing at an engine marks the events it is in."""
+    choose(page, "Event graph")
+    state = tape.folded()
+    sync_api.expect(page.locator("#panel .flow article").first).to_be_visible()
+    labels = page.locator("#panel .flow svg.wires text").all_text_contents()
+    promotions = [p for event in state.events.values() for p in event.spec.promote if p.top > 1]
+    assert promotions
+    for promotion in promotions:
+        assert f"top {promotion.top}" in labels
+    played: dict[str, set[str]] = {}
+    for event in state.events.values():
+        for engine in event.entrants:
+            played.setdefault(state.engines[engine].name, set()).add(event.id)
+    name, entered = max(played.items(), key=lambda item: (len(item[1]), item[0]))
+    marked = page.locator("#panel .flow article.way")
+    sync_api.expect(marked).to_have_count(0)
+    page.locator(f'#panel .flow li[data-engine="{name}"] a').first.hover()
+    sync_api.expect(marked).to_have_count(len(entered))
+    assert set(marked.evaluate_all("all => all.map(box => box.dataset.event)")) == entered
+    led = page.locator("#panel .flow svg.wires path.way")
+    assert led.count() >= len(entered) - 1
+    page.locator("#panel h3").first.hover()
+    sync_api.expect(marked).to_have_count(0)
 
 
 def test_the_schedule_is_told_in_the_viewers_zone(page: sync_api.Page, tape: theatre.Tape) -> None:
@@ -444,6 +472,17 @@ def test_an_engines_page_adds_up(page: sync_api.Page, tape: theatre.Tape) -> Non
         " [row.dataset.engine, row.querySelectorAll('td.text a').length]))"
     )
     assert told == wanted
+    events_told = page.locator('#panel table[data-key="events"] tbody tr').evaluate_all(CELLS)
+    engine = next(one for one, spec in state.engines.items() if spec.name == name)
+    entered = [event for event in state.events.values() if engine in event.entrants]
+    assert [texts for _, texts in events_told] == [
+        {
+            "crashes": str(event.tally.scores[engine].crashes),
+            "version": state.engines[engine].version,
+        }
+        for event in entered
+    ]
+    sync_api.expect(page.locator("#panel svg.curve path")).to_have_count(2)  # its own rating, too
 
 
 def test_the_archive_leads_to_the_games_that_were_asked_for(page: sync_api.Page) -> None:

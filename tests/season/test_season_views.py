@@ -59,6 +59,8 @@ def test_edges_chain_games_and_lead_to_the_end(season: driver.Driver) -> None:
     assert ("league.1", "league.2") in drawn.edges
     assert ("league:ranking", "final:gate") in drawn.edges
     assert ("final:ranking", "season:end") in drawn.edges
+    assert drawn.ways == (graph.Way("league", "final", (1, 2)),)
+    assert drawn.data()["ways"] == [{"from": "league", "to": "final", "places": [1, 2]}]
     ids = {node.id for node in drawn.nodes}
     assert ids - {target for _, target in drawn.edges} == {"league:pairing"}
     assert {end for edge in drawn.edges for end in edge} == ids

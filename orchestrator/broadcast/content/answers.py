@@ -213,6 +213,8 @@ class Row(Answer):
     rank: int
     engine: str
     name: str
+    version: str = ""
+    """The one that it plays the event with."""
     rating: int | None
     provisional: bool
     """The rating comes from test games."""
@@ -518,6 +520,15 @@ class GraphEdge(Answer):
     to: str
 
 
+class GraphWay(Answer):
+    """Who goes on from an event to another one."""
+
+    from_: str = pydantic.Field(alias="from")
+    to: str
+    places: tuple[int, ...]
+    """Of the final table, in the order of entry."""
+
+
 class Graph(Answer):
     """The season as a graph, games folded by round."""
 
@@ -525,6 +536,7 @@ class Graph(Answer):
     events: tuple[GraphEvent, ...]
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
+    ways: tuple[GraphWay, ...]
 
 
 class LogLine(Answer):

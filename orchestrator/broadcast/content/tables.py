@@ -15,7 +15,15 @@ from typing import Any, Final
 from orchestrator.arbiter import redact
 from orchestrator.broadcast.content import badges, game_store, statistics
 from orchestrator.season import views
-from orchestrator.season.fold import crosstable, events, pairing, progress, standings, tally
+from orchestrator.season.fold import (
+    crosstable,
+    events,
+    orders,
+    pairing,
+    progress,
+    standings,
+    tally,
+)
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import holding, model
 
@@ -118,6 +126,7 @@ def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> d
     shown = views.table(state, event_id, rows)
     for row in shown["rows"]:
         row["crashes"] = played_event.tally.scores[row["engine"]].crashes
+        row["version"] = orders.pinned(state, played_event, row["engine"]).version
     return shown | {
         "format": played_event.spec.format.kind,
         "entrants": [

@@ -316,6 +316,9 @@ class LiveStream(responses.Response):
         """Tell of a season, or of the one that is shown."""
         super().__init__(headers=_STREAM_HEADERS)
         del self.headers["content-length"]  # it has no end
+        self._packs = web_responses.takes_gzip(request)
+        if self._packs:
+            self.headers["content-encoding"] = "gzip"
         self._hub, self._season = center, season
         self._last_event_id = request.headers.get("last-event-id", "")
 
@@ -326,7 +329,7 @@ class LiveStream(responses.Response):
             await send({"type": "http.response.body", "body": b""})
             return
         chunked = scope["http_version"] != "1.0"
-        stream = streams.Stream(guard.transport(scope), chunked=chunked)
+        stream = streams.Stream(guard.transport(scope), chunked=chunked, packs=self._packs)
         self._hub.open_page(stream, self._last_event_id, self._season)
         try:
             while (await receive())["type"] != "http.disconnect":

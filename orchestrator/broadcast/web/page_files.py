@@ -58,7 +58,8 @@ _DECLARATION: Final = re.compile(
 _LIST: Final = re.compile(r"^export\s*\{(?P<names>[^}]*)\};?[ \t]*$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
 _LINE_COMMENT: Final = re.compile(r"^[ \t]*//.*\n", re.MULTILINE)
-_INDENT: Final = re.compile(r"^[ \t]+|\n(?=\n)", re.MULTILINE)
+# Not what a literal inside another one begins with.
+_INDENT: Final = re.compile(r"(?<=\n)[ \t]+|\n(?=\n)")
 _CAST: Final = re.compile(r"/\*\* @type \{[^*]*\} \*/ ")  # before a value
 _REMARK: Final = re.compile(r"(?<=[\s;,{}()])//[^\n\"'`]*$", re.MULTILINE)  # behind code
 _LEFT: Final = re.compile(r"^(?:import|export)\b[^\n]*", re.MULTILINE)

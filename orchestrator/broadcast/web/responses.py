@@ -18,11 +18,15 @@ def of_document(
     headers = {"ETag": document.etag, "Cache-Control": cache, "Vary": "Accept-Encoding"}
     if _has(request, document.etag):
         return responses.Response(status_code=304, headers=headers)
-    packs = "gzip" in request.headers.get("accept-encoding", "")
-    if packs and document.packed is not None:
+    if takes_gzip(request) and document.packed is not None:
         headers["Content-Encoding"] = "gzip"
         return responses.Response(document.packed, 200, headers, document.media_type)
     return responses.Response(document.body, 200, headers, document.media_type)
+
+
+def takes_gzip(request: requests.Request) -> bool:
+    """Say whether a client takes packed answers."""
+    return "gzip" in request.headers.get("accept-encoding", "")
 
 
 def _has(request: requests.Request, etag: str) -> bool:

@@ -112,14 +112,13 @@ export class Graphs {
     this.scaler = null
     /** @type {?PlotLibrary} */
     this.uPlot = null // the library, once a graph has been in sight and it is here
-    const sight = new IntersectionObserver(async (seen) => {
+    this.sight = new IntersectionObserver(async (seen) => {
       if (!seen.some(({ isIntersecting }) => isIntersecting)) return
-      sight.disconnect()
+      this.sight.disconnect()
       this.uPlot = await library()
       this.#draw()
       if (this.cursor !== null) this.show(this.plies, this.cursor, this.kibitzed)
     }, { rootMargin: NEAR })
-    sight.observe(element)
     new ResizeObserver(() => this.#resize()).observe(element)
   }
 
@@ -255,6 +254,7 @@ export class Graphs {
    */
   show(plies, cursor, kibitzed) {
     if (!this.plots.length) this.build()
+    if (!this.uPlot && this.cursor === null) this.sight.observe(this.element) // not before there is a game: all of an empty page is in sight
     this.cursor = cursor
     this.plies = plies
     this.kibitzed = kibitzed ?? []

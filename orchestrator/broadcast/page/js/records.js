@@ -40,6 +40,53 @@ export function versus(games, name) {
   return [...met.values()].sort((one, other) => other.played - one.played || (one.opponent < other.opponent ? -1 : 1))
 }
 
+const LOGISTIC = 400 // Elo: ten times the odds
+const FAR = 1200 // Elo beyond the opponents: no performance lies there
+const HALVINGS = 14 // to a tenth of an Elo
+
+/**
+ * The performance after each game: the rating at which all results so far were to be expected, by the opponents' ratings.
+ * While everything was won or lost there is none, nor after games whose opponent has no rating.
+ * @param {readonly Pick<Api.ScheduledGame, "white" | "black" | "result" | "annulled">[]} games   in their order
+ * @param {ReadonlyMap<string, number>} ratings   by name
+ * @param {string} name
+ * @returns {{game: number, rating: number}[]}   by the number of the engine's game
+ */
+export function performance(games, ratings, name) {
+  /** @type {number[]} */
+  const met = [] // the opponents' ratings
+  const curve = []
+  let points = 0
+  let game = 0
+  for (const { white, black, result, annulled } of games) {
+    const ofWhite = result && !annulled && OF_WHITE[result]
+    if (!ofWhite || (white !== name && black !== name)) continue
+    game += 1
+    const rating = ratings.get(white === name ? black : white)
+    if (rating === undefined) continue
+    met.push(rating)
+    points += POINTS[white === name ? ofWhite : TURNED[ofWhite]]
+    if (points > 0 && points < met.length) curve.push({ game, rating: expecting(points, met) })
+  }
+  return curve
+}
+
+/**
+ * The rating that is expected to take so many points of opponents with these ratings.
+ * @param {number} points
+ * @param {readonly number[]} met
+ */
+function expecting(points, met) {
+  let [low, high] = [Math.min(...met) - FAR, Math.max(...met) + FAR]
+  for (let k = 0; k < HALVINGS; k += 1) {
+    const middle = (low + high) / 2
+    const expected = met.reduce((sum, rating) => sum + 1 / (1 + 10 ** ((rating - middle) / LOGISTIC)), 0)
+    if (expected < points) low = middle
+    else high = middle
+  }
+  return (low + high) / 2
+}
+
 /**
  * All records as one.
  * @param {readonly Record[]} records

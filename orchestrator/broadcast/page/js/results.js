@@ -19,8 +19,9 @@ export const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent
 /**
  * @param {string} season
  * @param {string} name
+ * @param {Attributes} more
  */
-export const engineLink = (season, name) => h("a", { class: "engine", href: `#/${season}/engine/${encodeURIComponent(name)}` }, badge(name), name)
+export const engineLink = (season, name, more = {}) => h("a", { class: "engine", href: `#/${season}/engine/${encodeURIComponent(name)}`, ...more }, badge(name), name)
 
 /**
  * @param {string} season

@@ -293,10 +293,35 @@ async function graph({ season }) {
   for (const one of told.events) (layers[deep(one.id)] ??= []).push(one)
   const end = told.nodes.find((node) => node.kind === "end")
   /** @param {Api.GraphEvent} event */
-  const box = ({ id, name }) => eventBox(name, season.events.find((one) => one.event === id), told.nodes.filter((node) => node.event === id), [...leads.get(id) ?? []])
-  return [h("h3", {}, t("events.title")), h("div", { class: "flow" },
+  const box = ({ id, name }) => eventBox(season, name, season.events.find((one) => one.event === id), told.nodes.filter((node) => node.event === id), [...leads.get(id) ?? []])
+  labels = new Map(told.ways.map(({ from, to, places }) => [`${from} ${to}`, placesSaid(places)]))
+  return [h("h3", {}, t("events.title")), h("p", { class: "quiet note" }, t("events.way")), h("div", { class: "flow" },
     layers.filter(Boolean).map((events) => h("div", { class: "layer" }, events.map(box))),
     h("div", { class: "layer" }, h("article", { class: end?.state === "done" ? "red" : "orange", "data-event": "" }, h("h4", {}, seasonsEnd(season)))))]
+}
+
+/** Who goes on, in words, by the events from which and to which: for the lines between them. */
+/** @type {ReadonlyMap<string, string>} */
+let labels = new Map()
+let pointed = "" // the engine whose way through the events is shown
+
+/** @param {readonly number[]} places */
+function placesSaid(places) {
+  const [first, last] = [places[0], places.at(-1) ?? 0]
+  const inTurn = places.every((place, at) => place === first + at)
+  if (inTurn && first === 1) return t("events.top", { count: places.length })
+  return t("events.places", { count: places.length, places: inTurn && last > first ? `${first}–${last}` : places.join(", ") })
+}
+
+/**
+ * An engine of an event, whose way through the season is shown while it is pointed at.
+ * @param {string} season
+ * @param {string} name
+ */
+function onItsWay(season, name) {
+  /** @param {string} one */
+  const point = (one) => () => { pointed = one; relay?.() }
+  return h("li", { "data-engine": name }, engineLink(season, name, { onmouseenter: point(name), onfocus: point(name), onmouseleave: point(""), onblur: point("") }))
 }
 
 /** @param {Api.Season} season */
@@ -306,24 +331,26 @@ function seasonsEnd({ champion, status }) {
 }
 
 /**
- * An event with its progress; its steps are folded up, since a league has a hundred.
+ * An event with its progress and its engines; its steps are folded up, since a league has a hundred.
+ * @param {Api.Season} season
  * @param {string} name
  * @param {Api.EventOverview | undefined} event
  * @param {readonly Api.GraphNode[]} nodes
  * @param {readonly string[]} leads   to which events
  */
-function eventBox(name, event, nodes, leads) {
+function eventBox(season, name, event, nodes, leads) {
   const now = nodes.find(({ state }) => state === "running") ?? nodes.find(({ state }) => state === "ready")
   const { played, total } = event?.games ?? { played: 0, total: 0 }
   return h("article", { class: event?.colour ?? "orange", "data-event": event?.event, "data-leads": leads.join(" ") }, h("h4", {}, name),
     total ? h("progress", { value: played, max: total, "aria-label": t("games.of", { name }) }) : null,
     h("p", {}, [total ? t("events.games", { played, count: total }) : t("events.waits"), event?.entrants.length ? t("events.engines", { count: event.entrants.length }) : ""].filter(Boolean).join(", ")),
     now ? h("p", { class: "to" }, said(now.label)) : null,
+    event?.entrants.length ? h("ul", { class: "who" }, event.entrants.map((one) => onItsWay(season.season, one))) : null,
     h("details", {}, h("summary", {}, t("events.steps", { count: nodes.length })), h("ol", {}, nodes.map((node) => h("li", { class: node.state }, `${said(node.label)} (${knows(`step.${node.state}`) ? t(`step.${node.state}`) : node.state})`)))))
 }
 
 /**
- * Draw what leads where, with how many engines have gone that way.
+ * Draw what leads where, with who goes that way, and the way of the engine that is pointed at.
  * @param {HTMLElement} panel
  * @param {Context} context
  */
@@ -339,9 +366,12 @@ function connectEvents(panel, { season }) {
     return targets.flatMap((id) => {
       const both = entrants(id).filter((name) => entrants(from.dataset.event ?? "").includes(name)).length
       const to = boxes.find((one) => one.dataset.event === id)
-      return to ? [{ from, to, kind: both ? "won" : "", label: both ? t("events.on", { count: both }) : "" }] : []
+      const goes = pointed && [id, from.dataset.event ?? ""].every((event) => entrants(event).includes(pointed))
+      const label = labels.get(`${from.dataset.event} ${id}`) ?? (both ? t("events.on", { count: both }) : "")
+      return to ? [{ from, to, kind: goes ? "way" : both ? "won" : "", label }] : []
     })
   })
+  for (const box of boxes) box.classList.toggle("way", pointed !== "" && entrants(box.dataset.event ?? "").includes(pointed))
   connect(inside, wires)
 }
 

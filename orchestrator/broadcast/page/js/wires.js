@@ -4,10 +4,11 @@
 const NAMESPACE = "http://www.w3.org/2000/svg"
 
 /**
+ * Make an element of a drawing.
  * @param {string} tag
  * @param {Record<string, string | number>} attributes
  */
-function make(tag, attributes) {
+export function make(tag, attributes) {
   const element = document.createElementNS(NAMESPACE, tag)
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value))
   return element

@@ -276,6 +276,7 @@ declare namespace Api {
     readonly events: ReadonlyArray<GraphEvent>
     readonly nodes: ReadonlyArray<GraphNode>
     readonly edges: ReadonlyArray<GraphEdge>
+    readonly ways: ReadonlyArray<GraphWay>
   }
   /** From cause to effect. */
   interface GraphEdge {
@@ -294,6 +295,13 @@ declare namespace Api {
     readonly event: string
     readonly label: string
     readonly state: "planned" | "paired" | "waiting" | "ready" | "running" | "done"
+  }
+  /** Who goes on from an event to another one. */
+  interface GraphWay {
+    readonly from: string
+    readonly to: string
+    /** Of the final table, in the order of entry. */
+    readonly places: ReadonlyArray<number>
   }
   /** An attempt that ended without a result. */
   interface Interruption {
@@ -588,6 +596,8 @@ declare namespace Api {
     readonly rank: number
     readonly engine: string
     readonly name: string
+    /** The one that it plays the event with. */
+    readonly version?: string
     readonly rating: number | null
     /** The rating comes from test games. */
     readonly provisional: boolean
