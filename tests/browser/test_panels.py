@@ -436,6 +436,9 @@ def test_the_schedule_is_told_in_the_viewers_zone(page: sync_api.Page, tape: the
         else:
             assert told[name].startswith("about ")
     assert any(text.startswith("about ") for text in told.values())
+    ahead = next(name for name in event.order if state.games[name].finished is None)
+    page.get_by_role("button", name="To the next game").click()
+    sync_api.expect(page.locator(f'#panel tr[data-game="{ahead}"]')).to_be_in_viewport()
     first = state.engines[state.games[event.order[0]].white].name
     field = page.locator("#panel").get_by_label("Search")
     field.press_sequentially(first.lower())

@@ -36,7 +36,7 @@ export const TABS = [
   { id: "test", draw: test, when: isMatch },
   { id: "standings", draw: standings },
   { id: "crosstable", draw: crosstable },
-  { id: "schedule", draw: schedule },
+  { id: "schedule", draw: schedule, laid: jump },
   { id: "bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
   { id: "engine", draw: engines },
   { id: "ratings", draw: ratings, when: isSeason },
@@ -56,12 +56,14 @@ async function standings(context) {
   const told = await event(context)
   if (!told?.rows.length) return [empty(t("event.waits"))]
   const chain = told.chain.filter((name) => name !== "seed" && name !== "organizers")
+  const rated = told.rows.some(({ rating }) => rating)
   /** @type {Heading[]} */
-  const head = [["#", true], [t("engine")], [t("points"), true], [t("games"), true], ["+", true], ["=", true], ["−", true], ...chain.map((name) => [tiebreakName(name), true]), [t("decided")]]
+  const head = [["#", true], [t("engine")], [t("points"), true], [t("games"), true], ["+", true], ["=", true], ["−", true], ...(rated ? [/** @type {Heading} */ ([t("rating"), true])] : []), ...chain.map((name) => /** @type {Heading} */ ([tiebreakName(name), true])), [t("decided")]]
   const rows = told.rows.map((row) => h("tr", { "data-engine": row.engine },
     h("td", { class: "num" }, row.rank), h("th", { scope: "row" }, engineLink(context.season.season, row.name)),
     h("td", { class: `num${row.decided_by === "points" ? " decisive" : ""}`, "data-x": "points" }, format.points(row.points)),
     [row.games, row.wins, row.draws, row.losses].map((n) => h("td", { class: "num" }, n)),
+    rated ? h("td", { class: "num", "data-x": "rating" }, row.rating ?? "–") : null,
     chain.map((name) => tiebreak(row, name)),
     decidedBy(row, told.final)))
   return [h("h3", {}, t(told.final ? "standings.final" : "standings.now", { name: told.name })), table(t("tab.standings"), head, rows), titleHolder(context.season)].filter(Boolean)
@@ -166,30 +168,49 @@ async function schedule(context) {
   /** @type {Heading[]} */
   const head = [["#", true], [t("round")], [t("white")], [t("result")], [t("black")], [t("start")], [t("ending")], [t("schedule.plies"), true], [t("time"), true], [t("opening")], ["PGN"]]
   const place = `${context.season.season} ${context.event}`
-  if (searched.place !== place) searched = { place, words: "", from: null }
-  const seen = windowed(rows, searchText, searched.words, searched.from, (row) => row.running || !row.result)
+  if (searched.place !== place) searched = { place, words: "", from: null, jumps: false }
+  const seen = windowed(rows, searchText, searched.words, searched.from, isNext)
+  const next = rows.find(isNext)
   /** @param {number} from */
   const show = (from) => h("button", { type: "button", "data-key": from < seen.from ? "earlier" : "later", onclick: () => { searched.from = from; context.again() } }, t(from < seen.from ? "schedule.earlier" : "schedule.later"))
-  return [h("h3", {}, t("tab.schedule")), search(seen, rows.length, context.again),
+  return [h("h3", {}, t("tab.schedule")), search(seen, rows, context.again),
     seen.from ? show(Math.max(0, seen.from - WINDOW)) : null,
-    seen.found ? table(t("tab.schedule"), head, seen.shown.map((row) => game(context.season.season, row)), { "data-key": "schedule" }) : empty(t("schedule.unfound")),
+    seen.found ? table(t("tab.schedule"), head, seen.shown.map((row) => game(context.season.season, row, row === next)), { "data-key": "schedule" }) : empty(t("schedule.unfound")),
     seen.from + WINDOW < seen.found ? show(seen.from + WINDOW) : null]
 }
 
 /** What is searched for in the schedule of an event, and where the shown part of a long one begins. */
-/** @type {{place: string, words: string, from: ?number}} */
-let searched = { place: "", words: "", from: null }
+/** @type {{place: string, words: string, from: ?number, jumps: boolean}} */
+let searched = { place: "", words: "", from: null, jumps: false }
 let typing = 0
+
+/**
+ * Whether a game is the one that is played, or comes next: the first of which that is true.
+ * @param {Api.ScheduledGame} row
+ */
+const isNext = ({ running, result, cancelled }) => running || !(result || cancelled)
+
+/**
+ * Bring that game into sight, once it was asked for.
+ * @param {HTMLElement} panel
+ */
+function jump(panel) {
+  if (!searched.jumps) return
+  searched.jumps = false
+  panel.querySelector("tr.next")?.scrollIntoView({ block: "center" })
+}
 
 /** @param {Api.ScheduledGame} row */
 const searchText = (row) => [row.round, row.white, row.black, row.result, said(row.details), row.eco, row.opening, row.game].filter(Boolean).join(" ")
 
 /**
  * @param {{found: number, from: number, shown: readonly unknown[]}} seen
- * @param {number} all
+ * @param {readonly Api.ScheduledGame[]} rows
  * @param {() => void} again
  */
-function search({ found, from, shown }, all, again) {
+function search({ found, from, shown }, rows, again) {
+  const next = rows.length < SEARCHED ? undefined : rows.find(isNext)
+  const onclick = () => { Object.assign(searched, { words: "", from: null, jumps: true }); again() }
   /** @param {{currentTarget: HTMLInputElement}} event */
   const oninput = ({ currentTarget }) => {
     Object.assign(searched, { words: currentTarget.value, from: null })
@@ -199,18 +220,21 @@ function search({ found, from, shown }, all, again) {
   const part = found > shown.length ? t("schedule.part", { from: from + 1, to: from + shown.length }) : ""
   return h("div", { class: "filters", "data-key": "search" },
     h("label", {}, t("search"), h("input", { type: "search", value: searched.words, placeholder: t("schedule.hint"), oninput })),
-    h("span", { class: "quiet", role: "status" }, `${t("schedule.found", { found, count: all })}${part}`))
+    next ? h("button", { type: "button", onclick }, t(next.running ? "schedule.running" : "schedule.next")) : null,
+    h("span", { class: "quiet", role: "status" }, `${t("schedule.found", { found, count: rows.length })}${part}`))
 }
 
 /**
  * @param {string} season
  * @param {Api.ScheduledGame} row
+ * @param {boolean} next
  */
-function game(season, row) {
+function game(season, row, next) {
   const state = row.result ?? (row.cancelled ? t("unplayed") : row.running ? t("state.running") : "")
   const result = row.result || row.running ? h("a", { href: row.running ? "#/" : gameLink(season, row.game) }, state) : state
   const start = row.started_ms ? format.moment(row.started_ms) : row.estimated_start_ms ? t("about", { moment: format.moment(row.estimated_start_ms) }) : ""
-  return h("tr", { class: row.running ? "now" : null, "data-game": row.game },
+  const kinds = [row.running ? "now" : "", next ? "next" : ""].filter(Boolean)
+  return h("tr", { class: kinds.join(" ") || null, "data-game": row.game },
     h("td", { class: "num" }, row.number), h("td", {}, row.round), h("td", { class: "name" }, badge(row.white), row.white), h("td", {}, result), h("td", { class: "name" }, badge(row.black), row.black),
     h("td", {}, start), h("td", {}, said(row.details), row.annulled && row.result ? ` (${t("annulled")})` : ""), h("td", { class: "num" }, row.plies ?? ""),
     h("td", { class: "num" }, row.duration_seconds === undefined ? "" : format.duration(row.duration_seconds)), h("td", {}, row.eco ?? "", " ", row.opening ?? ""),
@@ -521,7 +545,8 @@ function lay(panel, { laid }, context) {
   watcher.disconnect()
   relay = laid ? () => laid(panel, context) : null
   const inside = panel.querySelector(".bracket, .flow")
-  if (relay && inside) watcher.observe(inside) // it is told at once, too
+  if (inside) watcher.observe(inside) // it is told at once, too
+  else relay?.()
 }
 
 /**
