@@ -198,3 +198,39 @@ def test_a_lanes_processes_share_one_memory(tmp_path: pathlib.Path) -> None:
     assert int(child) < 5_000  # KB: 1,200; a look that copies what it shares: 28,000
     assert int(server) < 5_000  # KB: 1,100; of a program of its own 20,000
     assert opened == "False"
+
+
+USED = """
+import os, select, socket, time
+from orchestrator import contract
+from worker_cpu.engines import supervisor
+from worker_cpu.referee import forkserver
+
+def burn(arguments):
+    while time.process_time() < 0.3:
+        pass
+    return 0
+
+supervisor.main = burn
+ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+server = forkserver.forked(theirs)
+theirs.close()
+for _ in range(2):
+    ours.send(contract.dumps(["supervisor"]).encode())
+    ended = os.pidfd_open(int(ours.recv(100)))
+    waiting = select.poll()
+    waiting.register(ended, select.POLLIN)
+    waiting.poll()
+ours.close()
+server.wait()
+after = os.times()
+print(after.children_user + after.children_system)
+"""
+
+
+def test_what_games_have_used_is_not_other_programs_use() -> None:
+    """Referees and dead men that have ended leave their processor time with the fork server."""
+    done = subprocess.run(
+        [sys.executable, "-c", USED], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert float(done.stdout) >= 0.6

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     link = socket.socket(fileno=int(arguments[0]))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it ends with its link
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the referees
+    signal.signal(signal.SIGCHLD, _reap)
     eco.names()  # read once for all referees: a PGN names its opening
     gc.freeze()  # what the imports left behind is little; to look for it takes 10 ms and more
     while True:
@@ -66,6 +66,16 @@ def main(arguments: Sequence[str]) -> int:
         for descriptor in descriptors:
             os.close(descriptor)
         link.sendall(f"{pid}\n".encode())
+
+
+def _reap(*_: object) -> None:
+    """Take what has ended: the processor time that it used counts as this process's from then on.
+
+    Ignoring the signal would lose it, and ``processor`` would take it for other programs' use.
+    """
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 class Forked:
