@@ -27,7 +27,7 @@ from orchestrator import contract
 from orchestrator.broadcast.content import documents, match_games, match_view, messages
 from orchestrator.common import errors, text
 from orchestrator.ledger import batches, lane_store, lanes, store
-from orchestrator.testmatch import match_journal, orders, sprt_match
+from orchestrator.testmatch import match_journal, orders, sprt_match, worker_review
 
 log = structlog.get_logger()
 
@@ -100,6 +100,7 @@ class Match:
         self.games = match_games.Games(self._about, self, self.id)
         self._results = sprt_match.Results(self._spec)  # says which ones count
         self.view.tuning = self._tuning
+        self.builds: dict[str, dict[str, Any]] = {}  # on workers, by who and what
         self._offsets: dict[int, int] = {}
         self._read = 0  # bytes of the mirror
         self.loaded = False
@@ -135,6 +136,14 @@ class Match:
         elif entry.kind in {lanes.ASIDE, lanes.CONDEMNED}:
             counts = self._results.tally.has
             self.view.set_aside([number for number in self.view.results if not counts(number)])
+        elif entry.kind == lanes.BUILD:
+            name = f"{entry.data['worker']} {entry.data['build']}"
+            self.builds.pop(name, None)  # the last word comes last
+            self.builds[name] = dict(entry.data)
+
+    def reviews(self) -> list[worker_review.Review]:
+        """Return what is known of the owners of remote workers, those to look at first."""
+        return self._results.review.reviews()
 
     def text(self, number: int) -> str | None:
         """Return the PGN of a game, from the mirror."""

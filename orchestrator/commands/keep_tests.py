@@ -22,11 +22,12 @@ import click
 import structlog
 
 from orchestrator import contract
-from orchestrator.commands import common, keeping, services, source_builds
+from orchestrator.commands import common, keeping, planning, services, source_builds
 from orchestrator.common import errors, files, logs
+from orchestrator.engines import sources
 from orchestrator.ledger import batches, farm_journal, store, submissions
 from orchestrator.serve import doorbell
-from orchestrator.testmatch import kept, orders, sprt_match
+from orchestrator.testmatch import catalogue, kept, orders, sprt_match
 
 log = structlog.get_logger()
 
@@ -47,8 +48,10 @@ class Match:
         directory: pathlib.Path,
         spec: orders.Spec,
         terms: sprt_match.Terms,
+        submission: str,
     ) -> None:
         """Open it; raise ``FarmError`` where it cannot be kept."""
+        self._submission = submission
         self.spec, self.terms, self._directory, self._ledger = spec, terms, directory, ledger
         self._author = common.author(ledger, sprt_match.KEEPER)
         self._told_at, self._unbuilt = float("-inf"), 0
@@ -58,8 +61,10 @@ class Match:
             self._holds.enter_context(source_builds.held(spec))
             self._keeper = keeping.keeper_of(ledger, directory, spec, terms, self._author)
             self._holds.callback(self._keeper.close)
+            kept.write(
+                directory, kept.OPEN, submission=submission
+            )  # first: whoever comes after a kill goes on with it
             self._keeper.open(self._author)
-            kept.write(directory, kept.OPEN)
         except BaseException:
             self._holds.close()
             raise
@@ -90,7 +95,7 @@ class Match:
         self._keeper.finish()
         names = [engine.name for engine in self.spec.engines]
         keeping.announce_end(self._ledger, self.spec.id, names, self._author, why, score)
-        kept.write(self._directory, kept.ENDED, why)
+        kept.write(self._directory, kept.ENDED, why, self._submission)
         log.info("test.ended", match=self.spec.id, why=why, score=score)
 
     def close(self) -> None:
@@ -109,6 +114,11 @@ class Keepers:
         self._matches: dict[str, Match] = {}
         # To open, and when (s, monotonic): of an earlier life, or with a full disk.
         self._left = dict.fromkeys(kept.open_matches(root), 0.0)
+        data = root.parent
+        store = sources.Store(data / "sources")
+        self._planner = planning.Planner(catalogue.Catalogue(data), store)
+        self._fetched: set[str] = set()  # matches whose sources are on their way
+        self._failures: dict[str, str] = {}  # why a match could not be opened
 
     def run(self, ended: threading.Event, parent: int = 0) -> None:
         """Keep matches until none is left, somebody ends this process, or its parent is gone."""
@@ -138,6 +148,7 @@ class Keepers:
 
     def _pass(self) -> bool:
         """Take what waits, and look at each match; return whether there is one."""
+        self._fetched.clear()
         ready = [submission for submission in self._submitted.all() if submission.ready]
         for submission in ready:
             self._take(submission)
@@ -148,20 +159,38 @@ class Keepers:
             with self._guarded(name):
                 if self._matches[name].step(self._ring):
                     self._matches.pop(name).close()
-        return bool(self._matches or self._left)
+        return bool(self._matches or self._left or self._fetched)
 
     def _take(self, submission: submissions.Submission) -> None:
         name = submission.match
         order = self._submitted.order(name)
-        if order is None and not (submission.goes_on or submission.copy_of):
+        made_here = submission.goes_on or submission.copy_of or submission.proposed
+        if order is None and not made_here:
             return  # it was refused just now
-        if self._is_due(name):
+        why = self._is_another(submission)
+        if not why and self._is_due(name):
             self._open(name, order, submission)
-        if name not in self._left:
-            self._submitted.remove(name)
+        if why or (name not in self._left and name not in self._fetched):
+            why = why or self._failures.pop(name, "")
+            if why and submissions.BY_GATEWAY in submission.by:
+                self._submitted.fail(name, why)  # its author looks there, and nowhere else
+            else:
+                self._submitted.remove(name)
             if submissions.BY_GATEWAY in submission.approved_by:  # the gateway writes no such entry
                 draft = contract.Draft(submissions.APPROVED, {"match": name, "reason": ""})
                 farm_journal.append(self._ledger, draft, submission.approved_by)
+
+    def _is_another(self, submission: submissions.Submission) -> str:
+        """Say why a match cannot be made of a submission: another one has its name."""
+        directory = self._root / submission.match
+        made = submission.copy_of or submission.proposed
+        if (
+            made
+            and sprt_match.is_kept(directory)
+            and kept.submission(directory) != _mark(submission)
+        ):
+            return f"there is a test match {submission.match} already"
+        return ""
 
     def _is_due(self, name: str) -> bool:
         return time.monotonic() >= self._left.get(name, 0.0)
@@ -173,19 +202,26 @@ class Keepers:
         with self._guarded(name):
             if name not in self._matches:
                 directory = self._root / name
+                mark = kept.submission(directory) if submission is None else _mark(submission)
                 if order is not None:
                     spec, terms = sprt_match.decoded(contract.loads(order))
+                elif sprt_match.is_kept(directory):  # or a keeper was killed as it took it
+                    spec, terms = sprt_match.load(directory)
                 elif submission is not None and submission.copy_of:
                     spec, terms = self._copied(submission)
+                elif submission is not None and submission.proposed:
+                    plan = self._planner.plan(submission)
+                    if plan is None:
+                        self._fetched.add(name)
+                        return
+                    spec, terms = plan
                 else:
                     spec, terms = sprt_match.load(directory)
-                self._matches[name] = Match(self._ledger, directory, spec, terms)
+                self._matches[name] = Match(self._ledger, directory, spec, terms, mark)
                 log.info("test.kept", match=name, what=keeping.outline(spec))
             self._left.pop(name, None)
 
     def _copied(self, submission: submissions.Submission) -> tuple[orders.Spec, sprt_match.Terms]:
-        if (self._root / submission.match).exists():
-            raise errors.RefusedError(f"there is a test match {submission.match} already")
         spec, terms = sprt_match.load(self._root / submission.copy_of)
         return spec.copied(submission.match, submission.changes), terms
 
@@ -215,11 +251,17 @@ class Keepers:
             failed.close()
             del self._matches[match]
             return
+        self._failures[match] = why
         author = common.author(self._ledger, sprt_match.KEEPER)
         keeping.announce_end(self._ledger, match, (), author, f"failed: {why}", "")
         self._left.pop(match, None)
         if match in kept.open_matches(self._root):
             kept.write(self._root / match, kept.ENDED, why)
+
+
+def _mark(submission: submissions.Submission) -> str:
+    """Return what a submission is known by in the folder of its match."""
+    return f"{submission.by} {submission.at_ms}"
 
 
 @contextlib.contextmanager

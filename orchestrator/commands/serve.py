@@ -12,6 +12,7 @@ from typing import Final, Self
 import click
 import structlog
 
+from orchestrator import contract
 from orchestrator.commands import common, paths, services
 from orchestrator.common import errors, logs
 from orchestrator.ledger import farm_journal, store, submissions
@@ -130,6 +131,14 @@ class TestKeeper:
                     draft = self._submitted.draft(submission)
                     farm_journal.append(self._ledger, draft, submission.by)
                     self._submitted.note_journaled(submission.match)
+                if submission.refused_by:
+                    facts: dict[str, object] = {
+                        "match": submission.match,
+                        "reason": submission.reason,
+                    }
+                    draft = contract.Draft(submissions.REFUSED, facts)
+                    farm_journal.append(self._ledger, draft, submission.refused_by)
+                    self._submitted.remove(submission.match)
         except (errors.LedgerAwayError, errors.RefusedError):
             return False
         return any(submission.ready for submission in waiting)

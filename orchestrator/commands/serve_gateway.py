@@ -8,8 +8,9 @@ from orchestrator.broadcast.web import connection_limits, server
 from orchestrator.commands import common, serve_web, services
 from orchestrator.common import logs
 from orchestrator.engines import sources
-from orchestrator.gateway import app, desk
-from orchestrator.ledger import batches, worker_tokens
+from orchestrator.gateway import app, desk, doors, pages, watching
+from orchestrator.ledger import batches, live_games, sessions, worker_tokens
+from orchestrator.testmatch import catalogue
 
 PORT = 8090
 LEASE_SECONDS = 600.0  # s: a worker that is silent for so long loses its games
@@ -46,10 +47,17 @@ def serve_gateway(host: str, port: int, lease_seconds: float, proxies: tuple[str
     with common.open_ledger() as ledger, listening:
         tokens = worker_tokens.RedisTokens(ledger.server)
         ledger_batches = batches.RedisBatches(ledger.server)
-        dealer = desk.Desk(ledger_batches, tokens, round(lease_seconds * 1000))
+        offered = catalogue.Catalogue(common.data_directory())
+        dealer = desk.Desk(ledger_batches, tokens, round(lease_seconds * 1000), offered)
         store = sources.Store(common.data_directory() / "sources")
-        made = app.Gateway(dealer, tokens, store).app()
-        doors = connection_limits.ConnectionLimits(proxies or connection_limits.LOOPBACK)
-        serving = server.make(made, host, port, doors)
-        click.echo(f"farm: workers come to {serve_web.url(listening)}", err=True)
+        at_the_door = doors.Doors(tokens, sessions.RedisSessions(ledger.server))
+        live = live_games.RedisLiveGames(ledger.server)
+        watched = watching.Watched(common.matches_folder(), ledger_batches, live)
+        for_browsers = pages.Pages(dealer, tokens, at_the_door, watched)
+        made = app.Gateway(dealer, at_the_door, store, for_browsers).app()
+        limits = connection_limits.ConnectionLimits(proxies or connection_limits.LOOPBACK)
+        serving = server.make(made, host, port, limits)
+        there = serve_web.url(listening)
+        click.echo(f"farm: workers come to {there}", err=True)
+        click.echo(f"farm: authors log in at {there.rstrip('/')}{pages.HOME}", err=True)
         serving.run(sockets=[listening])

@@ -21,7 +21,7 @@ from orchestrator.commands import common
 from orchestrator.common import errors, files, output
 from orchestrator.contract import remote
 from orchestrator.engines import sources
-from orchestrator.testmatch import orders
+from orchestrator.testmatch import catalogue, orders
 
 _BUILDER: Final = (
     "worker_cpu.remote.build_command"  # of the workers' package, which has the sandbox
@@ -116,7 +116,9 @@ def require_kept(spec: orders.Spec) -> None:
         if build is None:
             continue
         kept = [store.has(digest) for digest in build.needed]
-        if not all(kept) or not pathlib.Path(engine.command[0]).exists():
+        if orders.is_built_here(engine, build):
+            kept.append(pathlib.Path(engine.command[0]).exists())
+        if not all(kept):
             raise errors.RefusedError(
                 f"{spec.id}: the source or the program of {engine.name} was deleted since"
                 f" ({store.directory}): `farm engine build RECIPE {build.commit}`"
@@ -132,7 +134,8 @@ def held(spec: orders.Spec) -> Iterator[None]:
         for engine, build in zip(spec.engines, spec.builds, strict=False):
             if build is not None:
                 holds.enter_context(store.held(build.needed))
-                holds.enter_context(files.held(pathlib.Path(engine.command[0]).parent))
+                if orders.is_built_here(engine, build):
+                    holds.enter_context(files.held(pathlib.Path(engine.command[0]).parent))
         yield
 
 
@@ -141,19 +144,11 @@ def with_options(
 ) -> list[contract.EngineSpec]:
     """Return engines with the options that are asked for beside their own."""
     own, theirs = (
-        _options("--options", asked_for["own"]),
-        _options("--options-against", asked_for["theirs"]),
+        catalogue.options_of(asked_for["own"] or "", "--options"),
+        catalogue.options_of(asked_for["theirs"] or "", "--options-against"),
     )
     asked = [own, *[theirs] * (len(specs) - 1)]
     return [
         spec.model_copy(update={"options": {**spec.options, **more}})
         for spec, more in zip(specs, asked, strict=True)
     ]
-
-
-def _options(option: str, text: str | None) -> dict[str, str]:
-    """Read ``Threads=1 Hash=16``, as OpenBench and fishtest write options."""
-    pairs = [word.partition("=") for word in (text or "").split()]
-    if wrong := next((word for word, equals, _ in pairs if not equals or not word), None):
-        raise errors.UsageError(f"{option}: found {wrong!r}; allowed: NAME=VALUE NAME=VALUE …")
-    return {name: value for name, _, value in pairs}

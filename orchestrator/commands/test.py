@@ -205,7 +205,7 @@ def spec_of(
         games=other.pop("games", 0)
         or options["games"]
         or (CHECK_GAMES if options["self_check"] else 1000),
-        openings=_openings(options["book"], options["plies"], options["variant"]),
+        openings=openings_of(options["book"], options["plies"], options["variant"]),
         seed=options["seed"],
         variant=options["variant"],
         adjudication=test_games.adjudication(options, remote=options["remote"]),
@@ -252,9 +252,10 @@ def _pinned(file: str | None, names: Sequence[str]) -> dict[str, contract.Engine
     return engines
 
 
-def _openings(
+def openings_of(
     book: pathlib.Path | None, plies: int | None, variant: str
 ) -> tuple[contract.Opening, ...]:
+    """Return the openings of a book, or of the variant where there is none."""
     if book is None and variant == "fischerandom":
         return tuple(chess960.opening(number) for number in range(chess960.POSITIONS))
     path = book or test_games.DEMO_BOOK

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pydantic
 
-from orchestrator.contract import codec, played, records, timecontrol
+from orchestrator.contract import codec, played, records, rules, timecontrol
 from orchestrator.contract import orders as game_orders
 
 MOST_GAMES = 64  # of one batch
@@ -36,6 +36,20 @@ def _inside(path: str) -> str:
 
 
 Inside = Annotated[str, pydantic.AfterValidator(_inside)]
+_PART = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"  # of a revision's name, of a repository's path
+_REVISION = re.compile(rf"{_PART}(?:/{_PART})*")
+_FORK = re.compile(rf"https://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{{1,5}})?(?:/{_PART})+")
+
+
+def _revision(text: str) -> str:
+    """Return REVISION, or FORK#REVISION; raise ``ValueError`` for what git might take otherwise."""
+    fork, marked, name = text.rpartition("#")
+    if not _REVISION.fullmatch(name) or ".." in text or (marked and not _FORK.fullmatch(fork)):
+        raise ValueError("is no branch, tag or commit, such as main or https://HOST/FORK#main")
+    return text
+
+
+Revision = Annotated[str, pydantic.Field(max_length=300), pydantic.AfterValidator(_revision)]
 # One line of text. How long it may be no pattern says: an expression is compiled to as many
 # copies of a class as it may repeat, 5 MB for 2,000 of any letter, in every process.
 OneLine = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -84,7 +98,7 @@ class BuildTold(codec.Message):
     """What became of a build on a worker: the SHA-256 of its program, or why there is none."""
 
     schema_version: int = codec.SCHEMA
-    match: Name
+    match: MatchName
     build: Digest
     host: Name
     machine: str = pydantic.Field(pattern=r"^[\w.-]+$", max_length=40)  # x86_64, aarch64
@@ -166,11 +180,87 @@ class Copied(codec.Message):
     games: int | None = pydantic.Field(default=None, ge=1, le=10_000_000)
 
 
+class Bounds(codec.Message):
+    """A sequential test, as ``rating.sprt`` has it."""
+
+    elo0: float = pydantic.Field(ge=-2_000, le=2_000, allow_inf_nan=False)
+    elo1: float = pydantic.Field(ge=-2_000, le=2_000, allow_inf_nan=False)
+    alpha: float = pydantic.Field(default=0.05, gt=0, lt=1)
+    beta: float = pydantic.Field(default=0.05, gt=0, lt=1)
+    model: Literal["normalized", "logistic"] = "normalized"
+
+
+class Proposed(codec.Message):
+    """A test that an author submits: two revisions of an engine whose recipe the farm has.
+
+    ``bench`` and ``bench_against`` are the nodes of a bench where its commit's message does
+    not say them. ``test`` stops it early.
+    """
+
+    schema_version: int = codec.SCHEMA
+    name: MatchName
+    engine: Name
+    tested: Revision
+    against: Revision
+    bench: int | None = pydantic.Field(default=None, ge=1, le=1 << 62)
+    bench_against: int | None = pydantic.Field(default=None, ge=1, le=1 << 62)
+    options: OneLine = pydantic.Field(default="", max_length=1_000)
+    options_against: OneLine = pydantic.Field(default="", max_length=1_000)
+    book: str = pydantic.Field(default="", pattern=f"^({NAME.pattern})?$")
+    time_control: timecontrol.TimeControl = timecontrol.TimeControl(
+        base_ms=10_000, increment_ms=100
+    )
+    games: int = pydantic.Field(default=1_000, ge=2, le=10_000_000)
+    test: Bounds | None = None
+    draw: rules.MovesDraw | None = None
+    resign: rules.MovesResign | None = None
+    max_moves: int | None = pydantic.Field(default=None, ge=1, le=10_000)
+    priority: int = pydantic.Field(default=0, ge=-1_000_000, le=1_000_000)
+    share: int = pydantic.Field(default=1, ge=1, le=1_000_000)
+
+    @property
+    def adjudication(self) -> rules.Adjudication:
+        """Return how games end early; the gateway has no tablebases to check with."""
+        return rules.Adjudication(draw=self.draw, resign=self.resign, max_moves=self.max_moves)
+
+
 class Agreed(codec.Message):
-    """An author's consent to a match that somebody else has submitted."""
+    """A test match that an author names: to approve what somebody else has submitted, to go on."""
 
     schema_version: int = codec.SCHEMA
     match: MatchName
+
+
+class Refused(codec.Message):
+    """A submitted match that an author takes back, or does not want to be played."""
+
+    schema_version: int = codec.SCHEMA
+    match: MatchName
+    reason: OneLine = pydantic.Field(default="", max_length=300)
+
+
+class GameShown(codec.Message):
+    """How a game of a batch stands while it is played: it counts for nothing, people look at it.
+
+    ``moves`` are the engines', in UCI notation, behind the opening.
+    """
+
+    schema_version: int = codec.SCHEMA
+    batch: Name
+    token: str = pydantic.Field(max_length=64)
+    number: int = pydantic.Field(ge=1, lt=1 << 53)
+    moves: tuple[Annotated[str, pydantic.Field(pattern=r"^[a-h][1-8][a-h][1-8][qrbn]?$")], ...] = (
+        pydantic.Field(max_length=1_200)
+    )
+    white_clock_ns: int = pydantic.Field(gt=-(1 << 62), lt=1 << 62)
+    black_clock_ns: int = pydantic.Field(gt=-(1 << 62), lt=1 << 62)
+
+
+class ShownAgain(codec.Message):
+    """When a worker is to say again how a game stands: soon while it is shown, else much later."""
+
+    schema_version: int = codec.SCHEMA
+    wait_ms: int
 
 
 class BatchRenewed(codec.Message):

@@ -21,7 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Annotated, Final
 
 import pydantic
 
@@ -39,6 +39,14 @@ _DIGITS: Final = 64  # of a SHA-256
 _LEFT_SECONDS: Final = 86_400.0
 _BENCH: Final = re.compile(r"(?im)^\s*bench\s*[:=]?\s*(\d[\d,_ ]*)\s*$")
 _SUBMODULE: Final = "160000"  # the mode of one in `git ls-tree`
+
+
+def _fork(pattern: str) -> str:
+    """Return a pattern of repositories; raise ``ValueError`` where it is not one host's."""
+    scheme, host, *path = pattern.replace("//", "/", 1).split("/")
+    if scheme != "https:" or not host or "*" in host or not path or "" in path:
+        raise ValueError("is no pattern of repositories, such as https://github.com/*/engine")
+    return pattern
 
 
 class Recipe(pydantic.BaseModel):
@@ -59,6 +67,19 @@ class Recipe(pydantic.BaseModel):
     options: dict[str, str | int | bool] = {}
     protocol: str = pydantic.Field(default="uci", pattern="^(uci|xboard)$")
     nps: int = pydantic.Field(default=0, ge=0)  # of the machine that clocks are meant for
+    # Of authors who submit tests: https://HOST/*/NAME, a star for one part of the path.
+    forks: tuple[Annotated[str, pydantic.AfterValidator(_fork)], ...] = ()
+
+    def allows(self, repository: str) -> bool:
+        """Say whether a repository is one of the forks that revisions may come from."""
+        parts = repository.split("/")
+        return any(
+            len(parts) == len(fork.split("/"))
+            and all(
+                wanted in ("*", part) for wanted, part in zip(fork.split("/"), parts, strict=True)
+            )
+            for fork in self.forks
+        )
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Recipe:

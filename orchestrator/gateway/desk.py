@@ -14,16 +14,25 @@ import math
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 
 from orchestrator import contract
+from orchestrator.arbiter import board
 from orchestrator.arbiter import record as records
 from orchestrator.common import errors
 from orchestrator.contract import remote
-from orchestrator.ledger import api, batches, lane_store, lanes, submissions, worker_tokens
-from orchestrator.testmatch import orders, spsa, verification
+from orchestrator.ledger import (
+    api,
+    batches,
+    lane_store,
+    lanes,
+    live_games,
+    submissions,
+    worker_tokens,
+)
+from orchestrator.testmatch import catalogue, orders, spsa, verification
 
 log = structlog.get_logger()
 
@@ -46,11 +55,14 @@ SILENT: Final = (
     "no result has come for {} minutes, longer than games of this match take: dealt again"
 )
 MOST_WAITING: Final = 8  # test matches of one author that wait to be approved or kept
+PROPOSED_BYTES: Final = 8_192  # of what an author wants to be tested: it waits in Redis
 NO_AUTHOR: Final = "this token may not steer that test match (farm worker-token create --author)"
 NO_BUILD: Final = "no open match of this token has such an engine to build"
 CHECK_WAIT_MS: Final = 2_000  # ms: a check takes about a second
 CHECKING: Final = "a short game that shows this worker's builds comes first, and is being played"
 CHECK_EVERY: Final = 16  # batches of a worker: one of them, by lot, has a check beside its games
+SHOWN_MS: Final = 5_000  # ms: a game that people look at is told so often
+NO_ROOM_MS: Final = 300_000  # ms: others are shown; of a thousand workers three ask in a second
 STAMP_NS: Final = 1_000_000  # ns: whole multiples of it are rounded by somebody
 
 
@@ -90,10 +102,13 @@ class Desk:
         ledger_batches: batches.RedisBatches,
         tokens: worker_tokens.RedisTokens,
         lease_ms: int,
+        offered: catalogue.Catalogue,
     ) -> None:
         self._batches, self._tokens, self._lease_ms = ledger_batches, tokens, lease_ms
+        self.catalogue = offered
         self._lanes = lane_store.RedisLanes(ledger_batches.server)
         self._submitted = submissions.RedisSubmissions(ledger_batches.server)
+        self._live = live_games.RedisLiveGames(ledger_batches.server)
         self._matches: dict[str, _Match] = {}
         self._briefs: dict[str, _Brief] = {}
         self._lock = threading.Lock()  # requests come in threads
@@ -226,8 +241,47 @@ class Desk:
             if isinstance(reply, api.Fenced):
                 return remote.GamesHeard(recorded=tuple(recorded), over=OVER)
             recorded.append(game.number)
+        self._live.end(batch.id, recorded)
         self._learn(token, batch, reported.games)
         return remote.GamesHeard(recorded=tuple(recorded))
+
+    def show(self, token: worker_tokens.WorkerToken, told: remote.GameShown) -> remote.ShownAgain:
+        """Show how a game stands, where there is room for it; raise ``RefusedBatchError``.
+
+        Its moves are played again: nothing is shown that could not be on a board.
+        """
+        batch = self._batches.batch(_name(token, told.batch))
+        if batch is None or (batch.owner, str(batch.token)) != (token.id, told.token):
+            raise RefusedBatchError(OVER)
+        match, now_ms = self._match(batch.match, batch.run), self._batches.now_ms()
+        if match is None or told.number not in batch.games or match.spec.is_check(told.number):
+            raise RefusedBatchError(OVER)
+        if not self._live.has_room(batch.match, batch.id, told.number, now_ms):
+            return remote.ShownAgain(wait_ms=NO_ROOM_MS)
+        order = self._order(match.spec, told.number, batch.nps)
+        played = board.GameBoard(order.opening, order.variant)
+        for uci in told.moves:
+            move = played.legal(uci)
+            if move is None:
+                raise RefusedBatchError(f"game {told.number}: {uci} is no legal move")
+            played.push(move)
+        self._live.put(
+            live_games.LiveGame(
+                match=batch.match,
+                number=told.number,
+                batch=batch.id,
+                worker=batch.worker,
+                white=order.white.name,
+                black=order.black.name,
+                fen=played.fen(),
+                last=played.last_move if told.moves else "",
+                plies=played.ply,
+                white_clock_ns=told.white_clock_ns,
+                black_clock_ns=told.black_clock_ns,
+                at_ms=now_ms,
+            )
+        )
+        return remote.ShownAgain(wait_ms=SHOWN_MS)
 
     def built(self, token: worker_tokens.WorkerToken, told: remote.BuildTold) -> dict[str, bool]:
         """Journal what became of a build; raise ``RefusedBatchError`` for one that nobody wants."""
@@ -251,8 +305,7 @@ class Desk:
 
         The match's keeper follows, as it follows an operator's command.
         """
-        if not token.author or not token.allows(asked.match):
-            raise RefusedBatchError(NO_AUTHOR)
+        _require_author(token, asked.match)
         data: dict[str, object] = {"reason": asked.reason}
         if not asked.stop:
             data |= {"priority": asked.priority, "share": asked.share}
@@ -265,46 +318,87 @@ class Desk:
 
     def copy(self, token: worker_tokens.WorkerToken, asked: remote.Copied) -> dict[str, bool]:
         """Submit a match as an author asks; raise ``RefusedBatchError``. Somebody approves it."""
-        if not token.author or not (token.allows(asked.match) and token.allows(asked.name)):
-            raise RefusedBatchError(NO_AUTHOR)
-        by = _author(token)
-        own = [submission for submission in self._submitted.all() if submission.is_by(by)]
-        if len(own) >= MOST_WAITING:
-            raise RefusedBatchError(f"{MOST_WAITING} test matches of yours wait for approval")
-        if self._batches.run(asked.name) is not None:
-            raise RefusedBatchError(f"a test match {asked.name} is open already")
+        _require_author(token, asked.match, asked.name)
         fields = {"time_control", "games"}
         changes = asked.model_dump(mode="json", include=fields, exclude_none=True)
         control = "" if asked.time_control is None else f" at {asked.time_control.spoken}"
         games = "" if asked.games is None else f", {asked.games} games"
-        submission = submissions.Submission(
-            match=asked.name,
-            by=by,
-            at_ms=self._batches.now_ms(),
-            about=f"{asked.match} once more{control}{games}",
-            asks=True,
-            copy_of=asked.match,
-            changes=changes,
-            journaled=False,
-        )
+        about = f"{asked.match} once more{control}{games}"
+        other = {"asks": True, "copy_of": asked.match, "changes": changes}
+        return self._submit(token, asked.name, about, **other)
+
+    def propose(self, token: worker_tokens.WorkerToken, asked: remote.Proposed) -> dict[str, bool]:
+        """Submit a test of two revisions; raise ``RefusedBatchError``. Somebody approves it."""
+        _require_author(token, asked.name)
+        try:
+            self.catalogue.check(asked)
+        except errors.UsageError as error:
+            raise RefusedBatchError(str(error)) from None
+        proposed = asked.model_dump(mode="json")
+        if len(contract.dumps(proposed)) > PROPOSED_BYTES:
+            raise RefusedBatchError("its fields are too long")
+        games = f"{asked.games} games at {asked.time_control.spoken}"
+        about = f"{asked.engine}: {asked.tested} against {asked.against}, {games}"
+        return self._submit(token, asked.name, about, asks=True, proposed=proposed)
+
+    def go_on(self, token: worker_tokens.WorkerToken, asked: remote.Agreed) -> dict[str, bool]:
+        """Submit a match that was stopped to go on; raise ``RefusedBatchError``."""
+        _require_author(token, asked.match)
+        about = "goes on with its missing games"
+        return self._submit(token, asked.match, about, asks=True, goes_on=True)
+
+    def _submit(
+        self, token: worker_tokens.WorkerToken, match: str, about: str, **other: Any
+    ) -> dict[str, bool]:
+        by = _author(token)
+        others = [waiting for waiting in self._submitted.all() if waiting.match != match]
+        if sum(waiting.is_by(by) for waiting in others) >= MOST_WAITING:
+            raise RefusedBatchError(f"{MOST_WAITING} test matches of yours wait, or have failed")
+        if self._batches.run(match) is not None:
+            raise RefusedBatchError(f"a test match {match} is open already")
+        at_ms = self._batches.now_ms()
+        submission = submissions.Submission(match, by, at_ms, about, journaled=False, **other)
         if not self._submitted.submit(submission, ""):
-            raise RefusedBatchError(f"a test match {asked.name} waits already")
-        log.info("match.submitted", match=asked.name, by=by)
+            raise RefusedBatchError(f"a test match {match} waits already")
+        log.info("match.submitted", match=match, by=by)
         return {"recorded": True}
 
     def approve(self, token: worker_tokens.WorkerToken, asked: remote.Agreed) -> dict[str, bool]:
         """Let a match be played that somebody else has submitted; raise ``RefusedBatchError``."""
-        if not token.author or not token.allows(asked.match):
-            raise RefusedBatchError(NO_AUTHOR)
-        submission, by = self._submitted.find(asked.match), _author(token)
-        if submission is None:
-            raise RefusedBatchError(f"no test match {asked.match} waits")
+        submission, by = self._waiting(token, asked.match), _author(token)
         if submission.is_by(by):
             raise RefusedBatchError(f"{asked.match} is your own: somebody else approves it")
         if not submission.approved_by:
             self._submitted.approve(asked.match, by)
             log.info("match.approved", match=asked.match, by=by)
         return {"recorded": True}
+
+    def refuse(self, token: worker_tokens.WorkerToken, asked: remote.Refused) -> dict[str, bool]:
+        """Take out a match that waits, also an own one; raise ``RefusedBatchError``."""
+        self._waiting(token, asked.match)
+        self._submitted.refuse(asked.match, _author(token), asked.reason)
+        log.info("match.refused", match=asked.match, by=_author(token))
+        return {"recorded": True}
+
+    def _waiting(self, token: worker_tokens.WorkerToken, match: str) -> submissions.Submission:
+        """Return a match that waits, of this author's scope; raise ``RefusedBatchError``."""
+        _require_author(token, match)
+        submission = self._submitted.find(match)
+        if submission is None or submission.refused_by:
+            raise RefusedBatchError(f"no test match {match} waits")
+        return submission
+
+    def waiting(self, token: worker_tokens.WorkerToken) -> list[submissions.Submission]:
+        """Return the matches of a token's scope that wait."""
+        return [waits for waits in self._submitted.all() if token.allows(waits.match)]
+
+    def is_own(self, token: worker_tokens.WorkerToken, submission: submissions.Submission) -> bool:
+        """Say whether a token's owner has submitted a match."""
+        return submission.is_by(_author(token))
+
+    def now_ms(self) -> int:
+        """Return the time by Redis' clock."""
+        return self._batches.now_ms()
 
     def serves(self, token: worker_tokens.WorkerToken, digest: str) -> bool:
         """Say whether a token's workers need a file for a match that they may play."""
@@ -516,6 +610,12 @@ def _fits(kind: batches.OpenMatch, wanted: remote.BatchWanted) -> bool:
 def _machine(host: str, spec: orders.Spec) -> str:
     """Return what a speed is kept under: a machine and the build that was measured."""
     return f"{host}/{spec.base[:DIGITS]}"
+
+
+def _require_author(token: worker_tokens.WorkerToken, *matches: str) -> None:
+    """Raise ``RefusedBatchError`` where a token's owner may not steer these matches."""
+    if not token.author or not all(map(token.allows, matches)):
+        raise RefusedBatchError(NO_AUTHOR)
 
 
 def _author(token: worker_tokens.WorkerToken) -> str:

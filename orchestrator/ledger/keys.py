@@ -59,6 +59,10 @@ key                    type    meaning; life
                                never expires
 ``batches:checks``     hash    ``<match> <token>/<host>`` to the check that a worker owes and
                                its batch, ``-`` for none; until the match's end
+``batches:live``       hash    batch and game to where a game stands that people may look at (JSON);
+                               the next one deletes those that were not heard of for a while
+``batches:sessions``   hash    SHA-256 of a browser's secret at the gateway to the token that it
+                               stands for and its end (JSON); the next login deletes those over
 ``workers``            hash    access token of a remote worker to its facts, with the SHA-256 of
                                its secret (JSON); never expires
 ``plies:<a>``          stream  completed plies: ids ``0-<ply>``, field p; until archived

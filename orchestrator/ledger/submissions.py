@@ -13,6 +13,7 @@ from typing import Any, Final
 from orchestrator import contract
 from orchestrator.ledger import connection, keys, replies
 
+FAILED_LENGTH: Final = 4_000  # characters of why a match cannot be played
 NOBODY: Final = "default"  # the user of a server that knows no operators
 BY_GATEWAY: Final = "token:"  # begins the user of an author who came by the gateway; its id follows
 # of the farm's journal; each names its match
@@ -24,7 +25,8 @@ class Submission:
     """A match that waits: who submitted it, what it is in a line, and who has to agree.
 
     ``goes_on`` is one that its keeper has already and that was stopped: it comes without an order,
-    as does one that is to be played as ``copy_of`` another, but for its ``changes``.
+    as does one that is to be played as ``copy_of`` another, but for its ``changes``, and one of
+    revisions that an author has ``proposed``. One that ``failed`` stays for its author to see.
     """
 
     match: str
@@ -36,12 +38,17 @@ class Submission:
     goes_on: bool = False
     copy_of: str = ""
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    proposed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    failed: str = ""  # why it cannot be played
+    refused_by: str = ""  # by the gateway: whoever journals it removes it
+    reason: str = ""  # of the refusal
     journaled: bool = True  # the farm's journal says it; what comes by the gateway waits for that
 
     @property
     def ready(self) -> bool:
         """Say whether it may be played."""
-        return not self.asks or bool(self.approved_by)
+        approved = not self.asks or bool(self.approved_by)
+        return approved and not (self.failed or self.refused_by)
 
     def is_by(self, who: str) -> bool:
         """Say whether somebody (NAME@USER) has submitted it himself.
@@ -75,12 +82,24 @@ class RedisSubmissions:
         return self._field(self._orders, match)
 
     def submit(self, submission: Submission, order: str) -> bool:
-        """Let a match wait; return whether none of this name did."""
-        return self._write("", submission, order)
+        """Let a match wait; return whether none of this name did, but one of his that failed."""
+        before = self._field(self._submitted, submission.match)
+        failed = None if before is None else _read(before)
+        if failed is None or not failed.failed or not failed.is_by(submission.by):
+            before = ""
+        return self._write(before or "", submission, order)
 
     def approve(self, match: str, who: str) -> None:
         """Note who agrees, where a match of this name waits."""
         self._change(match, approved_by=who)
+
+    def fail(self, match: str, why: str) -> None:
+        """Note why a match that waits cannot be played."""
+        self._change(match, failed=why[:FAILED_LENGTH])
+
+    def refuse(self, match: str, who: str, reason: str) -> None:
+        """Let a match that waits be taken out by who writes the farm's journal."""
+        self._change(match, refused_by=who, reason=reason)
 
     def note_journaled(self, match: str) -> None:
         """Note that the farm's journal says who has submitted a match."""

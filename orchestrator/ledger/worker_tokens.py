@@ -155,12 +155,19 @@ class RedisTokens:
         identity, _, secret = rest.partition("_")
         if prefix != PREFIX or not identity or not secret:
             return None, ""
+        token, why = self.valid(identity)
+        if token is None or not hmac.compare_digest(token.sha256, _hash(secret)):
+            return None, ""
+        return token, why
+
+    def valid(self, identity: str) -> tuple[WorkerToken | None, str]:
+        """Return a token by its id, and why it is refused now, as ``check`` does."""
         with self.server.asked(), self.server.client.pipeline(transaction=False) as pipe:
             pipe.hget(self._keys.workers, identity)
             pipe.time()
             raw, (seconds, micros) = pipe.execute()
         token = None if raw is None else _read(replies.text(raw))
-        if token is None or not hmac.compare_digest(token.sha256, _hash(secret)):
+        if token is None:
             return None, ""
         return token, token.invalid(seconds * 1000 + micros // 1000)
 

@@ -27,6 +27,7 @@ from orchestrator.testmatch import spsa
 OVERHEAD_MB = 64  # MB: what an engine needs beside its hash
 SCALE = (0.25, 4.0)  # of a clock: beyond, a machine is another kind of machine
 HASH_OPTIONS = ("hash", "memory")
+BUILDERS = "(builds-from-source)"  # where remote workers build: no box's name, so no lane has it
 LAST_GAME = 10_000_000  # no match has more; scripts of the ledger know the number, too
 CHECKS = 32  # checks of a match: enough that nobody's answers are soon known to all
 CHECK_MOVES = 8  # of each side in a check, behind its book: a second's work shows the build
@@ -93,7 +94,7 @@ class Spec(contract.Message):
         """Return the specification with engines that workers build pinned by what is built."""
         builds = (*self.builds, *[None] * len(self.engines))
         engines = [
-            engine if build is None else _built(engine, build)
+            engine if build is None else built_elsewhere(engine, build)
             for engine, build in zip(self.engines, builds, strict=False)
         ]
         return self.model_copy(update={"engines": tuple(engines)})
@@ -129,8 +130,15 @@ class Spec(contract.Message):
 
     @property
     def boxes(self) -> tuple[str, ...]:
-        """Return the other machines on which engines play."""
-        return tuple(sorted({engine.box for engine in self.engines if engine.box}))
+        """Return the other machines on which engines play.
+
+        One whose engines nobody has built here is for those that build them: lanes have none.
+        """
+        boxes = {engine.box for engine in self.engines if engine.box}
+        built = zip(self.engines, self.builds, strict=False)
+        if any(build is not None and not is_built_here(engine, build) for engine, build in built):
+            boxes.add(BUILDERS)
+        return tuple(sorted(boxes))
 
     def opponent(self, game: int) -> int:
         """Return the position in ``engines`` of a game's opponent."""
@@ -225,7 +233,12 @@ class Spec(contract.Message):
         return self.openings[(start + at * _coprime(step, count)) % count]
 
 
-def _built(engine: contract.EngineSpec, build: SourceBuild) -> contract.EngineSpec:
+def is_built_here(engine: contract.EngineSpec, build: SourceBuild) -> bool:
+    """Say whether an engine's program is on the machine where its match was made."""
+    return engine.checksums.get(engine.command[0]) != build.id
+
+
+def built_elsewhere(engine: contract.EngineSpec, build: SourceBuild) -> contract.EngineSpec:
     """Return an engine whose program is pinned by its build: compilers differ."""
     pinned = {"command": (build.program,), "checksums": {build.program: build.id}}
     return engine.model_copy(update={**pinned, "directory": None})

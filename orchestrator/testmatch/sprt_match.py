@@ -823,6 +823,11 @@ def decoded(raw: Mapping[str, Any]) -> tuple[orders.Spec, Terms]:
     return orders.Spec.model_validate(raw["spec"]), Terms.of(raw["terms"])
 
 
+def is_kept(directory: pathlib.Path) -> bool:
+    """Say whether a test match is in a directory."""
+    return files.is_file(directory / "match.json")
+
+
 def kept(root: pathlib.Path) -> list[pathlib.Path]:
     """Return the directories of all test matches below a directory."""
     return sorted(path.parent for path in root.glob("*/match.json"))

@@ -15,7 +15,7 @@ from orchestrator import contract
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
 from orchestrator.ledger import batches, lane_store, lanes, mirror, store, worker_tokens
-from orchestrator.testmatch import orders, sprt_match, worker_verdicts
+from orchestrator.testmatch import catalogue, orders, sprt_match, worker_verdicts
 
 GAMES, LONG_MS = 6, 600_000
 OTHER = ("g2g4", "e7e5", "f2f3", "d8h4")  # the moves of the true builds; ``told.MATE`` are others
@@ -31,7 +31,9 @@ class Scene:
         self.lanes = lane_store.RedisLanes(self.ledger.server)
         self.tokens = worker_tokens.RedisTokens(self.ledger.server)
         reads = worker_tokens.RedisTokens(own.server)
-        self.desk = desk.Desk(batches.RedisBatches(own.server), reads, LONG_MS)
+        self.desk = desk.Desk(
+            batches.RedisBatches(own.server), reads, LONG_MS, catalogue.Catalogue(pathlib.Path())
+        )
         self.spec: orders.Spec = told.spec("m", GAMES, check_nodes=20)
         self.names: dict[str, worker_tokens.WorkerToken] = {}
         self._at = 0

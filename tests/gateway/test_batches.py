@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import time
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ import told
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
 from orchestrator.ledger import api, batches, lane_store, lanes, store, worker_tokens
+from orchestrator.testmatch import catalogue
 
 LONG, SHORT = 1_000_000_000, 1  # ms
 RESULT = '{"game":1}'
@@ -221,7 +223,9 @@ class Worker:
 
     def __init__(self, scene: Scene, *matches: str) -> None:
         self.scene = scene
-        self.desk = desk.Desk(scene.batches, scene.tokens, LONG)
+        self.desk = desk.Desk(
+            scene.batches, scene.tokens, LONG, catalogue.Catalogue(pathlib.Path())
+        )
         self.token, _ = worker_tokens.make("anna", matches or ("*",), 0, 1 << 50, "test", 99)
 
     def open(self, name: str, **other: object) -> None:

@@ -24,9 +24,18 @@ from orchestrator.commands import serve_web
 from orchestrator.common import allowance
 from orchestrator.contract import remote
 from orchestrator.engines import sources
-from orchestrator.gateway import app, desk
-from orchestrator.ledger import batches, lane_store, lanes, store, submissions, worker_tokens
-from orchestrator.testmatch import orders, spsa
+from orchestrator.gateway import app, desk, doors, pages, watching
+from orchestrator.ledger import (
+    batches,
+    lane_store,
+    lanes,
+    live_games,
+    sessions,
+    store,
+    submissions,
+    worker_tokens,
+)
+from orchestrator.testmatch import catalogue, orders, spsa
 
 LONG_MS = 600_000
 
@@ -115,8 +124,8 @@ def games(found: dict[str, Any], **other: Any) -> list[dict[str, Any]]:
 class House:
     """One web server for all tests of this file: it serves the gateway of the test that runs."""
 
-    def __init__(self, url: str, files: sources.Store) -> None:
-        self.url, self.files = url, files
+    def __init__(self, url: str) -> None:
+        self.url, self.data = url, pathlib.Path()
         self.gateway: types.ASGIApp | None = None
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
@@ -125,22 +134,31 @@ class House:
         if scope["type"] == "http":
             await self.gateway(scope, receive, send)
 
+    @property
+    def files(self) -> sources.Store:
+        """The sources that are there."""
+        return sources.Store(self.data / "sources")
+
     @contextlib.contextmanager
     def serving(self, ledger: store.RedisLedger) -> Iterator[httpx.Client]:
         """Serve a gateway on this ledger; give a client of it."""
         tokens = worker_tokens.RedisTokens(ledger.server)
-        dealer = desk.Desk(batches.RedisBatches(ledger.server), tokens, LONG_MS)
-        self.gateway = app.Gateway(dealer, tokens, self.files).app()
+        ledger_batches = batches.RedisBatches(ledger.server)
+        dealer = desk.Desk(ledger_batches, tokens, LONG_MS, catalogue.Catalogue(self.data))
+        at_the_door = doors.Doors(tokens, sessions.RedisSessions(ledger.server))
+        live = live_games.RedisLiveGames(ledger.server)
+        watched = watching.Watched(self.data / "tests", ledger_batches, live)
+        for_browsers = pages.Pages(dealer, tokens, at_the_door, watched)
+        self.gateway = app.Gateway(dealer, at_the_door, self.files, for_browsers).app()
         with httpx.Client(base_url=self.url, timeout=60) as client:
             yield client
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house() -> Iterator[House]:
     """Run the web server as its command does."""
-    files = sources.Store(tmp_path_factory.mktemp("sources"))
     with serve_web.listen("127.0.0.1", 0) as listening:
-        made = House(f"http://127.0.0.1:{listening.getsockname()[1]}", files)
+        made = House(f"http://127.0.0.1:{listening.getsockname()[1]}")
         serving = server.make(made, "127.0.0.1", 0)
         serving.config.lifespan = "off"
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listening]})
@@ -151,10 +169,13 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 
 @pytest.fixture
-def scene(redis: harness.Redis, house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(
+    redis: harness.Redis, house: House, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> Iterator[Scene]:
     """Give a gateway that serves, and a token. No allowance fills up again, however slow we are."""
+    house.data = tmp_path
     for name in ("A_SECOND", "ADDRESS_A_SECOND", "WRONG_A_SECOND", "BYTES_A_SECOND"):
-        monkeypatch.setattr(app, name, 0.0)
+        monkeypatch.setattr(doors, name, 0.0)
     with store.connect(redis.url_of("gateway")) as own, house.serving(own) as client:
         made = Scene(redis, client)
         yield made
@@ -202,6 +223,7 @@ def test_engines_are_built_before_their_games_are_dealt(scene: Scene, house: Hou
     assert [answer.status_code for answer in fetched] == [200, 404, 404]
     assert fetched[0].content == b"source"
     facts = {"match": "m", "build": build.id, "host": "box", "machine": "x86_64", "seconds": 1}
+    assert remote.BuildTold.model_validate({**facts, "match": "m" * 100}), "as long as names may be"
     failed = {**facts, "why": "its bench has 8 nodes", "log": "cc dev.c"}
     assert scene.ask("built", **failed).json() == {"recorded": True}
     assert scene.ask("built", **{**failed, "build": base}).status_code == 409
@@ -356,8 +378,8 @@ def test_two_threads_do_not_have_an_allowance_twice(monkeypatch: pytest.MonkeyPa
             time.sleep(0.05)  # in which the other thread asks
             super().__init__(a_second, at_once)
 
-    monkeypatch.setattr(app.allowance, "Allowance", Slow)
-    limits = app._Limits(0.0, 1.0)
+    monkeypatch.setattr(doors.allowance, "Allowance", Slow)
+    limits = doors.Limits(0.0, 1.0)
     with futures.ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(limits.take, ["anna"] * 2)) == [False, True]
 
@@ -414,10 +436,10 @@ def test_clocks_are_scaled_within_bounds() -> None:
 def test_a_token_sends_so_many_bytes_and_no_more(scene: Scene) -> None:
     """Large bodies take the gateway's time from all others."""
     scene.open()
-    body = b" " * (app.BODY_BYTES - 2) + b"{}"
+    body = b" " * (doors.BODY_BYTES - 2) + b"{}"
     headers = {"Authorization": f"Bearer {scene.secret}"}
     told = []
-    for _ in range(int(app.BYTES_AT_ONCE) // app.BODY_BYTES + 2):
+    for _ in range(int(doors.BYTES_AT_ONCE) // doors.BODY_BYTES + 2):
         answer = scene.client.post("/work/v1/renew", content=body, headers=headers)
         told.append(answer.status_code)
     assert (told[0], told[-1]) == (422, 429)
@@ -443,7 +465,7 @@ def test_a_token_that_is_none_opens_nothing(scene: Scene) -> None:
 
 def test_wrong_tokens_close_the_door_for_their_address(scene: Scene) -> None:
     """Who tries some is no longer heard for a while, whatever he shows then."""
-    for _ in range(app.WRONG_AT_ONCE):
+    for _ in range(doors.WRONG_AT_ONCE):
         assert scene.ask("claim", "farm_0_x", **wanted("b1")).status_code == 401
     refused = scene.ask("claim", **wanted("b1"))
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
@@ -451,7 +473,7 @@ def test_wrong_tokens_close_the_door_for_their_address(scene: Scene) -> None:
 
 def test_a_token_asks_so_often_and_no_more(scene: Scene) -> None:
     """A flood with a valid token is told to wait; another token is heard."""
-    for _ in range(app.AT_ONCE):
+    for _ in range(doors.AT_ONCE):
         assert scene.ask("renew", batch="b", token="1.1").status_code == 409
     assert scene.ask("renew", batch="b", token="1.1").status_code == 429
     assert scene.ask("renew", scene.token("boris"), batch="b", token="1.1").status_code == 409
@@ -469,7 +491,7 @@ class Patient:
             self.open.wait(120)
         return remote.BatchDealt()
 
-    hear = renew = give_back = steer = copy = approve = claim
+    hear = show = renew = give_back = steer = copy = propose = go_on = approve = refuse = claim
 
 
 class Names:
@@ -483,7 +505,8 @@ class Names:
 def test_a_token_has_its_share_of_the_threads_alone() -> None:
     """However long its requests take: one more is told to wait, and others are served."""
     waits = Patient()
-    made = app.Gateway(waits, Names(), sources.Store(pathlib.Path())).app()  # type: ignore[arg-type]
+    opened = doors.Doors(Names(), None)  # type: ignore[arg-type]
+    made = app.Gateway(waits, opened, sources.Store(pathlib.Path())).app()  # type: ignore[arg-type]
 
     async def ask(client: httpx.AsyncClient, name: str) -> int:
         headers = {"Authorization": f"Bearer {name}"}
@@ -493,12 +516,12 @@ def test_a_token_has_its_share_of_the_threads_alone() -> None:
     async def attack() -> None:
         transport = httpx.ASGITransport(made)
         async with httpx.AsyncClient(transport=transport, base_url="http://farm") as client:
-            flood = [asyncio.create_task(ask(client, "anna")) for _ in range(app.AT_WORK + 1)]
+            flood = [asyncio.create_task(ask(client, "anna")) for _ in range(doors.AT_WORK + 1)]
             first, others = await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
             assert [task.result() for task in first] == [429]
             assert await ask(client, "boris") == 200
             waits.open.set()
-            assert await asyncio.gather(*others) == [200] * app.AT_WORK
+            assert await asyncio.gather(*others) == [200] * doors.AT_WORK
             assert await ask(client, "anna") == 200
 
     asyncio.run(attack())
@@ -539,7 +562,7 @@ def test_a_token_plays_the_matches_of_its_scope(scene: Scene) -> None:
 def test_what_is_too_large_or_no_message_is_refused(scene: Scene) -> None:
     """By its length before it is read, by having none, and by its words."""
     headers = {"Authorization": f"Bearer {scene.secret}"}
-    body = b"x" * (app.BODY_BYTES + 1)
+    body = b"x" * (doors.BODY_BYTES + 1)
     assert scene.client.post("/work/v1/results", content=body, headers=headers).status_code == 413
     pieces = iter([b"{}"])  # in chunks
     assert scene.client.post("/work/v1/results", content=pieces, headers=headers).status_code == 400

@@ -120,7 +120,17 @@ def test_a_match_is_played_once_more_as_an_author_asked_by_the_gateway(
             assert waiting.submit(onto, "")
             assert keepers._pass(), "none is copied onto another"
             assert list(keepers._matches) == ["again"]
+            assert waiting.find("first").failed == "there is a test match first already"
+            waiting.remove("first")
             keepers._matches["again"].close()
+            # The keeper was killed as it took one, and had not removed it yet.
+            assert waiting.submit(dataclasses.replace(asked, approved_by="carl@token:2"), "")
+            after = keep_tests.Keepers(ledger, tmp_path / "tests")
+            assert after._pass()
+            assert sorted(after._matches) == ["again", "first"]
+            assert waiting.all() == []
+            for match in after._matches.values():
+                match.close()
 
 
 def test_what_fails_in_one_match_ends_no_other(

@@ -33,7 +33,7 @@ from orchestrator.arbiter import verdict
 from orchestrator.common import errors, processor
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.engines import handles, sandbox
-from worker_cpu.match import arguments, engine_lines, game, journal, live, schedule, stopping
+from worker_cpu.match import arguments, engine_lines, game, journal, schedule, stopping
 from worker_cpu.referee import forkserver, session
 from worker_cpu.referee import result as referee_result
 from worker_cpu.wire import frames
@@ -87,6 +87,18 @@ class Teller(Protocol):
         """Tell that a game ended without a verdict and is played again."""
 
 
+class Feed(Protocol):
+    """Takes what people may look at of running games: ``live.Feed``, or a remote worker's spool."""
+
+    def begin(
+        self, board: int, slot: schedule.Slot, order: contract.GameOrder
+    ) -> game.Watch | None:
+        """Begin a game; return who takes its frames."""
+
+    def end(self, order: contract.GameOrder) -> None:
+        """End a game, however it ended."""
+
+
 class Lane:
     """One of the places where games are played at the same time."""
 
@@ -112,7 +124,7 @@ class Runner:
         teller: Teller,
         scratch: pathlib.Path,
         more: Callable[[], Iterable[schedule.Slot]] = tuple,
-        feed: live.Feed | None = None,
+        feed: Feed | None = None,
         others: processor.Others | None = None,
     ) -> None:
         """Prepare a match; ``more`` is asked for further games when a lane may soon be idle.

@@ -17,6 +17,7 @@ Exit codes: 0 nothing is left to play (``--until-idle``), 2 wrong usage or a tok
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pathlib
 import random
@@ -46,6 +47,7 @@ BACKOFF_SECONDS: Final = 1.0  # s: after the first failure; doubled by each furt
 LONGEST_BACKOFF_SECONDS: Final = 60.0
 LAST_TRIES: Final = 4  # attempts to tell what is left, before the worker ends
 UNPLAYABLE_SECONDS: Final = 60.0  # s: after games that this worker cannot play
+UNSHOWN_SECONDS: Final = 10.0  # s: after a game whose moves the gateway does not want
 TRIES: Final = 3  # players that may end without a word and without a game between them
 SETBACKS: Final = 6  # players in a row that could not play a single game: an hour with the rests
 REST_SECONDS: Final = 60.0  # s: after the first of them; doubled by each further one
@@ -76,7 +78,7 @@ class Worker:
         self._stop = stopping.Stop()
         self._heeded = 0  # how urgent the stop was that the player was told of
         self._claiming = ""  # the name of a claim whose answer has not come
-        self._ask_at = self._send_at = self._claim_at = self._play_at = 0.0
+        self._ask_at = self._send_at = self._claim_at = self._play_at = self._show_at = 0.0
         self._failures = self._deaths = self._setbacks = 0
         self._waits = ""
         self._counted = 0
@@ -156,6 +158,7 @@ class Worker:
             self._renew()
             self._build()
             self._claim()
+            self._show()
         except gateway.AwayError as error:
             self._back_off(error)
         else:
@@ -233,6 +236,26 @@ class Worker:
             self._renew_at[batch.name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
             if renewed.abort:
                 self._drop(batch, renewed.abort)
+
+    def _show(self) -> None:
+        """Tell how a running game stands, for people who look at the match; it counts for nothing.
+
+        The gateway says how often. One that is older than this worker is told nothing.
+        """
+        if self._player is None or time.monotonic() < self._show_at:
+            return
+        stands = self._spool.shown()
+        batch = None if stands is None else self._batches.get(stands["batch"])
+        if stands is None or batch is None:
+            return
+        try:
+            game = remote.GameShown.model_validate({**stands, "token": batch.token})
+            seconds = self._gateway.show(game)
+        except (gateway.BatchOverError, ValueError):  # it has ended meanwhile, or is too long
+            seconds = UNSHOWN_SECONDS
+        except errors.RefusedError:
+            seconds = math.inf
+        self._show_at = time.monotonic() + seconds
 
     def _build(self) -> None:
         """Fetch and build what the gateway asked for, beside no game; tell what became of it."""
@@ -354,6 +377,7 @@ class Worker:
 
     def _start_player(self) -> None:
         self._spool.empty_inbox()
+        self._spool.show_none()
         for batch in self._batches.values():
             if numbers := self._spool.missing(batch):
                 self._spool.put(batch, numbers)

@@ -104,6 +104,11 @@ class Gateway:
             remote.GamesHeard, "results", head + b',"games":[' + b",".join(games) + b"]}"
         )
 
+    def show(self, game: remote.GameShown) -> float:
+        """Tell how a game stands; return after how many seconds it may be told again."""
+        shown = self._answer_to(remote.ShownAgain, "show", game.encode().encode())
+        return shown.wait_ms / 1000
+
     def renew(self, batch: str, token: str) -> remote.BatchRenewed:
         """Extend a lease."""
         named = remote.BatchNamed(batch=batch, token=token)

@@ -15,19 +15,23 @@ import pathlib
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 
 from orchestrator import contract
 from orchestrator.common import errors, output
 from orchestrator.contract import remote
 from orchestrator.testmatch import match_journal, standings
+from orchestrator.testmatch import orders as testmatch_orders
 from worker_cpu.engines import sandbox, supervisor
-from worker_cpu.match import arguments, cores, runner, schedule
+from worker_cpu.match import arguments, cores, game, runner, schedule
 from worker_cpu.referee import result
 from worker_cpu.remote import spool
+from worker_cpu.wire import frames
 
 BOTH: tuple[contract.Side, ...] = ("white", "black")
 STOPPED = 130  # exit code after Ctrl-C or SIGTERM
+SHOW_SECONDS = 2.0  # s: how the shown game stands is written so often at most
 _NS = 1_000_000
 
 
@@ -63,6 +67,7 @@ class Player:
         self._spool, self._stays = kept, stays
         self._games: dict[int, tuple[spool.Batch, int]] = {}  # by the runner's own numbers
         self._noted: set[str] = set()
+        self._shown = ""  # the game that people may look at
 
     def more(self) -> Iterator[schedule.Slot]:
         """Yield what lies in the inbox, under numbers that no two batches share."""
@@ -78,11 +83,11 @@ class Player:
         changes = {"game": f"{order.game}-{attempt}", "traffic": False, "recorded": True}
         return order.model_copy(update={**changes, "keep": BOTH if self._stays else ()})
 
-    def write(self, slot: schedule.Slot, game: result.Ended) -> None:
+    def write(self, slot: schedule.Slot, ended: result.Ended) -> None:
         """Put a finished game into the spool."""
         batch, number = self._games[slot.number]
-        assert game.record is not None  # each order is recorded
-        whole = game.record()
+        assert ended.record is not None  # each order is recorded
+        whole = ended.record()
         thought_ms = math.ceil(sum(ply.think_ns for ply in whole.plies) / _NS)
         self._spool.write(
             batch.name,
@@ -97,6 +102,40 @@ class Player:
                 wall_ms=max(whole.ended_ms - whole.started_ms, thought_ms),
             ),
         )
+
+    # -- what people look at -------------------------------------------------------------
+
+    def begin(self, _: int, slot: schedule.Slot, order: contract.GameOrder) -> game.Watch | None:
+        """Return who takes a game's frames: of all that are played one is shown, and no check."""
+        batch, number = self._games[slot.number]
+        if self._shown or number > testmatch_orders.LAST_GAME:
+            return None
+        self._shown = order.game
+        return self._watch(batch.name, number)
+
+    def end(self, order: contract.GameOrder) -> None:
+        """Show a game no longer: it has ended, or begins again."""
+        if order.game == self._shown:
+            self._shown = ""
+            self._spool.show_none()
+
+    def _watch(self, batch: str, number: int) -> game.Watch:
+        moves: list[str] = []
+        next_write = 0.0
+
+        def watch(frame: frames.Frame) -> None:
+            nonlocal next_write
+            if frame.kind is not frames.Kind.PLY:
+                return
+            ply = contract.loads(frame.payload)
+            moves.append(ply["move"])
+            if time.monotonic() < next_write:
+                return
+            next_write = time.monotonic() + SHOW_SECONDS
+            clocks = {name: ply[name] for name in ("white_clock_ns", "black_clock_ns")}
+            self._spool.show(batch, number, {"moves": moves, **clocks})
+
+        return watch
 
     # -- what people read ----------------------------------------------------------------
 
@@ -150,7 +189,15 @@ def play(options: Options) -> int:
             )
         table = standings.Standings(["White", "Black"])
         reason = runner.Runner(
-            settings, share.lanes, player, player, table, player, pathlib.Path(scratch), player.more
+            settings,
+            share.lanes,
+            player,
+            player,
+            table,
+            player,
+            pathlib.Path(scratch),
+            player.more,
+            player,
         ).run(list(player.more()))
     return 0 if reason is runner.Reason.COMPLETE else STOPPED
 

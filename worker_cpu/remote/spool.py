@@ -6,6 +6,7 @@
     results/BATCH/NUMBER.json   a finished game that the gateway has not acknowledged
     results/BATCH/NUMBER.sent   one that it has
     inbox/BATCH.json            numbers of games that the player is to take up
+    shown.json                  how one of the running games stands
 
 Files are complete or absent. One process writes batches and reads results, another one, the
 player, writes results: whichever of them dies, the other's files stand, and a worker that is
@@ -20,7 +21,8 @@ import fcntl
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from orchestrator import contract
 from orchestrator.common import errors, files
@@ -64,6 +66,7 @@ class Spool:
         self.directory = directory
         self._batches, self._results = directory / "batches", directory / "results"
         self._inbox = directory / "inbox"
+        self._shown = directory / "shown.json"
         try:
             for folder in (self._batches, self._results, self._inbox):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -136,6 +139,27 @@ class Spool:
         folder = self._results / batch.name
         there = {_number(path) for path in folder.iterdir() if path.suffix in (".json", ".sent")}
         return [order.number for order in batch.orders if order.number not in there]
+
+    # -- a running game ------------------------------------------------------------------
+
+    def show(self, batch: str, number: int, stands: Mapping[str, object]) -> None:
+        """Write down how a running game stands; what is lost of it nobody misses."""
+        with contextlib.suppress(OSError):
+            part = self._shown.with_suffix(".part")
+            part.write_text(contract.dumps({"batch": batch, "number": number, **stands}))
+            part.replace(self._shown)
+
+    def show_none(self) -> None:
+        """Forget the running game."""
+        self._shown.unlink(missing_ok=True)
+
+    def shown(self) -> dict[str, Any] | None:
+        """Return how a running game stands, ``None`` where none is told."""
+        try:
+            shown: dict[str, Any] = contract.loads(self._shown.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return shown
 
     # -- the player's inbox --------------------------------------------------------------
 
