@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pathlib
 import re
@@ -12,6 +13,7 @@ import sys
 import httpx
 import pytest
 import theatre
+from starlette import applications
 
 from orchestrator.broadcast.web import app, page_files
 
@@ -36,14 +38,40 @@ def written(root: pathlib.Path, modules: dict[str, str]) -> pathlib.Path:
     return root
 
 
+LATE = {
+    "main.js": 'import { bump } from "./lib/count.js"\n'
+    'export const load = () => import("./later.js")\n'
+    "bump()\nconst [one, other] = await Promise.all([load(), load()])\n"
+    "console.log(one.twice(), one === other, bump())\n",
+    "lib/count.js": "let n = 0\nexport const bump = () => { n += 1; return n }\n",
+    "lib/only.js": 'import { bump } from "./count.js"\nexport const twice = () => 2 * bump()\n',
+    "later.js": 'import { twice } from "./lib/only.js"\nexport { twice }\n',
+}
+
+
+def run(root: pathlib.Path, modules: dict[str, str]) -> str:
+    """Bundle modules and run what was made in node; return what it prints."""
+    node = pathlib.Path(sys.executable).with_name("node")  # of requirements-dev.lock
+    first, later = page_files.bundle(written(root / "page", modules), "main.js")
+    (root / "package.json").write_text('{"type": "module"}')
+    written(root, {"bundle.js": first, **later})
+    command = [node, root / "bundle.js"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert not ran.stderr
+    return ran.stdout
+
+
 def test_a_bundle_does_what_its_modules_do(tmp_path: pathlib.Path) -> None:
     """Names of one module are hidden from the others; the entry may wait at its top level."""
-    node = pathlib.Path(sys.executable).with_name("node")  # of requirements-dev.lock
-    made = tmp_path / "bundle.mjs"
-    made.write_text(page_files.bundle(written(tmp_path, MODULES), "main.js"))
-    ran = subprocess.run([node, made], capture_output=True, text=True, timeout=60, check=False)
-    assert ran.stdout == "4 a 6 ab \nimport no\na ± 2\n", ran.stderr
-    assert "\n    return" not in made.read_text()
+    assert run(tmp_path, MODULES) == "4 a 6 ab \nimport no\na ± 2\n"
+    assert "\n    return" not in (tmp_path / "bundle.js").read_text()
+
+
+def test_what_comes_later_shares_the_modules_that_are_there(tmp_path: pathlib.Path) -> None:
+    """It is a script of its own with what only it imports, made once however often it is asked."""
+    assert run(tmp_path, LATE) == "4 true 3\n"
+    assert "2 * bump()" not in (tmp_path / "bundle.js").read_text()
+    assert "n += 1" not in (tmp_path / "later.js").read_text()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +80,7 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: pathlib.Path) -> None:
         ("export default class {}\n", "main.js: 'export default class {}' is an import or export"),
         ('export * from "./b.js"\n', "main.js: 'export \\* from"),
         ('import { NAME } from "./main.js"\n', "main.js: imports itself"),
+        ('import("./b.js")\nimport("./lib/a.js")\n', "main.js: one module may come later"),
     ],
 )
 def test_what_no_bundle_can_be_made_of_is_named(
@@ -70,7 +99,11 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
     ):
         page = client.get("/")
         named = sorted({*re.findall(r'(?:href|src)="(static/[^"]+)"', page.text)})
-        assert len(named) == 3 + 3  # script, style, icon; pictures ahead of the script
+        assert len(named) == 3 + 1  # script, style, icon; texts ahead of the script
+        assert '<link rel="preload" href="api/v1/snapshot"' in page.text
+        for drawing in (app.PAGE / "vendor/cm-chessboard/assets").rglob("*.svg"):
+            for name in re.findall(r'<g id="([^"]+)"', drawing.read_text()):
+                assert f'<g id="{name}"' in page.text, drawing  # no request before the first piece
         for name in named:
             answer = client.get(f"/{name}")
             assert answer.status_code == 200, name
@@ -104,8 +137,39 @@ def test_the_page_comes_in_few_requests_that_are_kept(tmp_path: pathlib.Path) ->
     assert (same.digest, same.worker().body) == (digest, worker.content)
     script = same.static_files()[f"static/{digest}/index.js"].packed
     assert script is not None
-    assert len(script) < 60_000  # all that stands between a phone and the first piece
+    assert len(script) < 40_000  # all that stands between a phone and the first piece
+    plots = same.static_files()[f"static/{digest}/vendor/uplot/uPlot.iife.min.js"].packed
+    assert plots is not None
+    assert len(script) + len(plots) < 60_000  # a large screen's first view: with graphs
     (other / "js" / "format.js").write_text((other / "js" / "format.js").read_text() + "\n;0\n")
     changed = page_files.PageFiles(other)
     assert changed.digest != digest
     assert changed.worker().body != worker.content
+
+
+@pytest.mark.parametrize(
+    ("address", "wishes", "language"),
+    [
+        ("/", "de-AT,de;q=0.9,en;q=0.8", "de"),
+        ("/", "fr-CA, es;q=0.5", "es"),
+        ("/", "fr", "en"),
+        ("/", "", "en"),
+        ("/?lang=es", "de", "es"),
+        ("/embed/board?lang=xx", "de", "de"),
+    ],
+)
+def test_the_texts_that_the_script_will_ask_for_are_asked_for_ahead(
+    address: str, wishes: str, language: str
+) -> None:
+    """As far as a server knows the reader's language; caches that others share are told."""
+    served = applications.Starlette(routes=page_files.PageFiles(app.PAGE).routes())
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(served)
+        async with httpx.AsyncClient(transport=transport, base_url="http://farm") as client:
+            return await client.get(address, headers={"Accept-Language": wishes})
+
+    answer = asyncio.run(ask())
+    ahead = re.findall(r'<link rel="preload" href="([^"]+)"', answer.text)
+    assert [place.rpartition("/")[2] for place in ahead] == ["snapshot", f"{language}.json"]
+    assert "Accept-Language" in answer.headers["vary"]

@@ -66,7 +66,7 @@ def test_the_picture_follows_the_game() -> None:
 def test_links_name_the_picture_by_its_public_address(tmp_path: pathlib.Path) -> None:
     """A preview needs the whole address; the picture is served under it."""
     page = page_files.PageFiles(app.PAGE, "https://chess.example.org")
-    assert b'content="https://chess.example.org/preview.png"' in page._pages["index.html"].body
+    assert 'content="https://chess.example.org/preview.png"' in page.index
     tape = theatre.simulated("demo")
     tape.shown = len(tape.journal) // 2
     with theatre.served(tape, tmp_path) as url:

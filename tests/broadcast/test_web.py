@@ -161,6 +161,20 @@ def test_a_stranger_to_this_server_gets_a_snapshot(web: theatre.Web) -> None:
             assert next(theatre.events(answer)).kind == "snapshot", last
 
 
+def test_a_page_that_has_a_snapshot_is_not_sent_another(web: theatre.Web) -> None:
+    """It says by the snapshot's id what it knows: the stream goes on from there."""
+    told = web.json("snapshot?season=stage")
+    described.check_event("snapshot", told)
+    assert told["season"]["season"] == "stage"
+    for after, fresh in ((told["id"], False), ("0badf00d-3", True)):
+        ask = {"season": "stage", "after": after}
+        head = {"Accept-Encoding": "identity"}
+        address = f"{web.url}/api/v1/live"
+        with httpx.stream("GET", address, params=ask, headers=head, timeout=60) as answer:
+            assert ("event: snapshot" in next(answer.iter_text())) is fresh
+    assert httpx.get(f"{web.url}/api/v1/snapshot?season=none", timeout=60).status_code == 404
+
+
 def test_every_path_of_the_description_answers(web: theatre.Web) -> None:
     """OpenAPI's paths give what it says, with validator, CORS and no place for scripts."""
     played = record(web, "league.1")

@@ -59,6 +59,7 @@ def test_a_cups_bracket_grows_to_its_end(browser: sync_api.Browser, tmp_path: pa
         page.get_by_role("tab", name="Bracket").click()
         sync_api.expect(page.locator("#panel .round").first).to_be_visible()
         check_rounds(page, tape.folded())
+        check_ahead(page, tape.folded())
         page.evaluate("window.kept = true")
         tape.shown = len(tape.journal)
         whole = tape.folded()
@@ -87,6 +88,22 @@ def check_rounds(page: sync_api.Page, state: season_state.SeasonState) -> None:
         assert sides == scores(state, event), event
         begun += bool(sides)
     assert begun >= 2
+
+
+def check_ahead(page: sync_api.Page, state: season_state.SeasonState) -> None:
+    """Rounds that are not drawn have their matches, with the winners so far and lines to them."""
+    rounds = dict(zip(state.events, drawn(page), strict=True))
+    assert [len(rounds[event]) for event in rounds] == [16, 8, 4, 2, 1, 1]
+    won = [[side[1] for side in match if side[3]] for match in rounds["round-16"]]
+    sides = [side for match in rounds["quarterfinal"] for side in match]
+    for winner, two, side in zip(won, rounds["round-16"], sides, strict=True):
+        assert side[1] == (winner[0] if winner else " / ".join(one[1] for one in two))
+    assert any(won)
+    assert not all(won)
+    assert rounds["final"][0][0][1] == "winner of match 1"
+    assert rounds["bronze"][0][1][1] == "loser of match 2"
+    leads = page.locator("#panel .wires path")
+    sync_api.expect(leads).to_have_count(16 + 8 + 4 + 2 + 2)
 
 
 def check_winners(page: sync_api.Page, state: season_state.SeasonState) -> None:

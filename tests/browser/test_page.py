@@ -7,6 +7,7 @@ import contextlib
 import decimal
 import json
 import pathlib
+import re
 from collections.abc import Iterator
 
 import chess
@@ -277,14 +278,20 @@ def test_a_replay_that_comes_before_the_stream_is_shown(
 
 @contextlib.contextmanager
 def before_the_stream(page: sync_api.Page) -> Iterator[None]:
-    """Hold the stream back for the length of a block, in which it is asked for."""
+    """Hold back where things stand for the length of a block, in which it is asked for."""
     held: list[sync_api.Route] = []
+    waits = True
 
     def hold(route: sync_api.Route) -> None:
-        held.append(route)
+        if waits:
+            held.append(route)
+        else:
+            route.continue_()
 
-    page.route("**/api/v1/live*", hold)
+    # The stream goes on from the snapshot.
+    page.route(re.compile(r"/api/v1/(live|snapshot)"), hold)
     yield
+    waits = False
     for route in held:
         route.continue_()
     assert held

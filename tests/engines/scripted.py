@@ -306,7 +306,8 @@ class Engine:
     def inform(self) -> None:
         """Print one info line with an exact score."""
         move, value = self.choice()
-        stats = "nodes 1000 nps 1000000 time 1 hashfull 0 tbhits 0"
+        spent = max(1, round(self.options.delay_ms + self.options.burn_ms))  # ms
+        stats = f"nodes {1000 * spent} nps 1000000 time {spent} hashfull 0 tbhits 0"
         wins = 100 + max(-50, min(800, value))
         wdl = f" wdl {wins} {950 - wins} 50" if self.shows_wdl else ""
         self.say(f"info depth 2 seldepth 3 score cp {value}{wdl} {stats} pv {move}")

@@ -122,6 +122,8 @@ class EventOverview(Answer):
     """Not begun, running, over, abandoned."""
     format: str
     knockout: bool
+    listed: bool = False
+    """Of a knockout: entrants 1 and 2, 3 and 4 … meet, in the order of the ways that lead here."""
     variant: Literal["standard", "fischerandom"]
     competition: str | None
     time_control: str
@@ -870,6 +872,8 @@ class _Told(Answer):
 class Snapshot(_Told):
     """`snapshot`: all that a listener needs to begin with."""
 
+    id: str = ""
+    """The event that this stands behind: `after` and Last-Event-ID go on from it."""
     viewers: int
     season: Season | None
     game: Game | None

@@ -82,7 +82,14 @@ def _tab(state: State, event: dict[str, Any]) -> dict[str, Any]:
         "variant": spec.variant,
         "competition": spec.competition,
         "knockout": isinstance(spec.format, model.Knockout),
+        "listed": _listed(spec),
     }
+
+
+def _listed(spec: model.Event) -> bool:
+    """Say whether a knockout's engines meet as they come from the round before."""
+    drawn = not isinstance(spec.format, model.Knockout) or spec.format.bracket != "listed"
+    return not drawn and spec.seeding == "entry"
 
 
 def _pairing(state: State, game: events.Game) -> dict[str, Any]:

@@ -7,7 +7,7 @@ const PAGES = `farm page ${SCOPE} `
 const ANSWERS = `farm answers ${SCOPE}`
 const VERSIONS = 2 // of the page: tabs that were opened before a deploy go on with theirs
 const MOST = 120 // answers that are kept; the oldest go
-const API = /^api\/v1\/(?!live$|openapi|.*\/live$)/ // what flows is no answer to be kept
+const API = /^api\/v1\/(?!live$|snapshot$|openapi|.*\/live$)/ // what flows is no answer to be kept
 const FILE = /^static\/[0-9a-f]{16}\//
 
 addEventListener("install", (event) => {

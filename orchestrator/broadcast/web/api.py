@@ -65,6 +65,7 @@ class Api:
         return [
             routing.Route(f"{_ROOT}/openapi.json", self.openapi),
             routing.Route(f"{_ROOT}/live", self.live),
+            routing.Route(f"{_ROOT}/snapshot", self.snapshot),
             routing.Route(f"{season_root}/games/{{game}}", self.game),
             routing.Route(f"{season_root}/games/{{game}}/plies/{{ply}}", self.ply),
             routing.Route(f"{_ROOT}/{{place:path}}", self.document),
@@ -87,16 +88,30 @@ class Api:
             return web_responses.of_document(request, document)
         return _page(request, document)
 
-    async def live(self, request: requests.Request) -> responses.Response:
-        """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
-        season = request.query_params.get("season", "")
+    async def _stream(self, season: str) -> tuple[hub.Hub, str] | None:
+        """Return who tells of a season, and its id there."""
         for source in self._sources:
             stream = await source.stream(season)
             if stream is not None:
-                center, name = stream
-                break
-        else:
+                return stream
+        return None
+
+    async def snapshot(self, request: requests.Request) -> responses.Response:
+        """Return what the stream would begin with: a page asks for it beside its scripts."""
+        season = request.query_params.get("season", "")
+        stream = await self._stream(season)
+        if stream is None:
             return web_responses.missing(f"season {season!r}")
+        center, name = stream
+        return web_responses.of_document(request, center.snapshot(name).document)
+
+    async def live(self, request: requests.Request) -> responses.Response:
+        """Return the stream: a snapshot, then typed deltas, for as long as the client reads."""
+        season = request.query_params.get("season", "")
+        stream = await self._stream(season)
+        if stream is None:
+            return web_responses.missing(f"season {season!r}")
+        center, name = stream
         try:
             center.check_room()
         except hub.FullError as error:
@@ -320,7 +335,8 @@ class LiveStream(responses.Response):
         if self._packs:
             self.headers["content-encoding"] = "gzip"
         self._hub, self._season = center, season
-        self._last_event_id = request.headers.get("last-event-id", "")
+        after = request.query_params.get("after", "")  # a browser adds no header by itself
+        self._last_event_id = request.headers.get("last-event-id", after)
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
         """Send the head, listen until the client has gone."""

@@ -18,7 +18,7 @@ import collections
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestrator import contract
 from orchestrator.broadcast.content import documents, messages
@@ -36,6 +36,13 @@ _RETRY: Final = b"retry: 2000\n\n"  # ms: how long a browser waits before it com
 
 class FullError(errors.HostError):
     """No more listeners are taken."""
+
+
+class Snapshot(NamedTuple):
+    """Where things stand, as a document and as the first event of a stream."""
+
+    document: documents.Document
+    piece: streams.Piece
 
 
 class Listener:
@@ -75,7 +82,7 @@ class Hub:
         self._boot = secrets.token_hex(4)
         self._number = 0
         self._kept: collections.deque[tuple[int, bytes]] = collections.deque(maxlen=KEPT)
-        self._snapshots: dict[str, streams.Piece] = {}
+        self._snapshots: dict[str, Snapshot] = {}
         self._held: list[messages.Delta] = []  # volatile, and not told yet
         self._rest_until = 0.0  # s, monotonic
         self._waking: asyncio.TimerHandle | None = None
@@ -98,7 +105,7 @@ class Hub:
     def open_page(self, stream: streams.Stream, last_event_id: str, season: str) -> None:
         """Take a listener in and tell it what it missed, else a snapshot."""
         missed = self._missed(last_event_id)
-        stream.begin(self._snapshot(season) if missed is None else missed)
+        stream.begin(self.snapshot(season).piece if missed is None else missed)
         self.pages.add(stream)
 
     def close_page(self, stream: streams.Stream) -> None:
@@ -116,14 +123,15 @@ class Hub:
         missed = b"".join(frame for n, frame in self._kept if n > number)
         return streams.Piece(_RETRY + (missed or b": nothing\n\n"))
 
-    def _snapshot(self, season: str) -> streams.Piece:
+    def snapshot(self, season: str) -> Snapshot:
+        """Return where things stand; who has it goes on from its id."""
         if season not in self._snapshots:
             if len(self._snapshots) > KEPT:
                 self._snapshots.clear()
-            self._snapshots[season] = streams.Piece(_RETRY + self._picture(season))
+            self._snapshots[season] = self._picture(season)
         return self._snapshots[season]
 
-    def _picture(self, season: str) -> bytes:
+    def _picture(self, season: str) -> Snapshot:
         path = f"seasons/{season or self._shelf.shown}"
         parts = {"season": path, "game": f"{path}/live", "seasons": "seasons"}
         parts_made = {name: self._shelf.get(where) for name, where in parts.items()}
@@ -132,9 +140,12 @@ class Hub:
             for name, document in parts_made.items()
         ]
         now_ms, tests = self._shelf.now_ms(), self._shelf.tests
-        head = f'"now_ms":{now_ms},"viewers":{self.count},"tests":{tests},'.encode()
-        data = b"{" + head + b",".join(bodies) + b"}"
-        return _frame("snapshot", data, f"{self._boot}-{self._number}")
+        event_id = f"{self._boot}-{self._number}"
+        head = f'"id":"{event_id}","now_ms":{now_ms},"viewers":{self.count},"tests":{tests},'
+        data = b"{" + head.encode() + b",".join(bodies) + b"}"
+        return Snapshot(
+            documents.Document(data), streams.Piece(_RETRY + _frame("snapshot", data, event_id))
+        )
 
     # -- TCEC's viewers ----------------------------------------------------------------
 

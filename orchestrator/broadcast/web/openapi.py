@@ -37,6 +37,7 @@ _ROUND: Final = (
     "round",
     "The round's number: what stands before the point in Round, in a knockout the match.",
 )
+_WHICH: Final = "The season of the snapshot; default: the one that runs."
 _FILTERS: Final = {
     "event": "Only games of this event.",
     "engine": "Only games of engines whose name holds this text, or whose id it is.",
@@ -138,6 +139,7 @@ def _paths() -> dict[str, Any]:
         f"{season}/games/{{game}}/plies/{{ply}}": _get(
             "getPly", "A ply with the positions of its variation", answers.Ply, _SEASON, _GAME, _PLY
         ),
+        "/api/v1/snapshot": _snapshot(),
         "/api/v1/live": _stream(),
         "/pgn/{season}.pgn": _text(
             "getSeasonPgn", "The games of a season, filtered", PGN, _SEASON, asked=_FILTERS
@@ -250,13 +252,31 @@ def _calendar(operation: str, whose: str, *places: Parameter) -> dict[str, Any]:
     return _text(operation, summary, ics.MEDIA_TYPE, *places)
 
 
-def _stream() -> dict[str, Any]:
-    asked = {
-        "name": "season",
+def _asked(name: str, description: str) -> dict[str, Any]:
+    return {
+        "name": name,
         "in": "query",
-        "description": "The season of the snapshot; default: the one that runs.",
+        "description": description,
         "schema": {"type": "string"},
     }
+
+
+def _snapshot() -> dict[str, Any]:
+    content = {JSON: {"schema": _reference(answers.Snapshot)}}
+    return _operation(
+        "getSnapshot",
+        "Where things stand now, as the stream begins; go on from its `id` by the stream's `after`",
+        [_asked("season", _WHICH)],
+        content,
+        *(304, 404),
+    )
+
+
+def _stream() -> dict[str, Any]:
+    asked = [
+        _asked("season", _WHICH),
+        _asked("after", "The `id` of a snapshot: what came after it is told, and no snapshot."),
+    ]
     kinds = ", ".join(f"`{name}`" for name in STREAM if name != "snapshot")
     text = f"Server-sent events: `snapshot`, then {kinds}. Come back with Last-Event-ID for"
     text += " what was missed. `x-events` names the type of each event's data."
@@ -265,7 +285,7 @@ def _stream() -> dict[str, Any]:
         for name, types in STREAM.items()
     }
     answer = {"text/event-stream": {"schema": {"type": "string"}, "x-events": events}}
-    made = _operation("listen", text, [asked], answer, 404, 503)
+    made = _operation("listen", text, asked, answer, 404, 503)
     del made["get"]["responses"]["200"]["headers"]
     return made
 

@@ -68,6 +68,7 @@ class _Folder:
             self.put(path, document.body)
         page = _ABSENT.sub("", made.index).replace("<head>", _HEAD, 1)
         page = page.replace("lichess/live.pgn", f"pgn/{season}.pgn")
+        page = page.replace(f'"{page_files.SNAPSHOT}"', f'"{page_files.SNAPSHOT}.json"')
         self.put("index.html", page.encode())
         self.put("archive.js", (PAGE / "js" / "archive.js").read_bytes())
         worker = made.worker(page, "archive.js")

@@ -7,16 +7,16 @@ import { byId, fill, h, patch } from "./dom.js"
 import * as feed from "./feed.js"
 import { GameView } from "./game.js"
 import { kept } from "./kept.js"
-import { drawBoards, isMatch } from "./match.js"
-import { calm, over, resting, words } from "./notice.js"
+import { calm, isMatch, over, resting, words } from "./notice.js"
 import { keepPage, keepState, lastState } from "./offline.js"
 import * as format from "./format.js"
 import { plyAddress } from "./position.js"
 import * as sound from "./sound.js"
 import { besideRedraws, currentEvent, redraws, seasonOf, shownEvent, shownGame, START, store } from "./store.js"
 import { listen } from "./stream.js"
-import { draw, TABS } from "./tables.js"
+import { TABS } from "./tabs.js"
 import { choose as chooseLanguage, LANGUAGES, load, t } from "./texts.js"
+import { later } from "./version.js"
 
 const HERD_MS = 1500 // tables are fetched within so long, not by all spectators at once
 const STAYS_MS = 400
@@ -39,11 +39,22 @@ let source = null
 
 // -- the stream -----------------------------------------------------------------------
 
-function connect() {
+/** @param {string} [after]   the event that was told last */
+function connect(after = "") {
   const { wanted } = page.state
   source?.close()
   if (wanted) look(wanted)
-  source = listen(wanted, (kind, data) => texts.then(() => take(kind, data)), (on) => texts.then(() => tellLink(on)), picture, sound.wanted)
+  source = listen(wanted, (kind, data) => texts.then(() => take(kind, data)), (on) => texts.then(() => tellLink(on)), picture, sound.wanted, after)
+}
+
+/** Begin with where things stand: the page's head has asked for it beside this script, the stream goes on from there. */
+async function begin() {
+  const { wanted } = page.state
+  const [told] = await Promise.all([root.dataset.archive === undefined ? feed.snapshot() : null, texts])
+  if (source) return // another season was asked for meanwhile
+  const fits = told && (!wanted || told.season?.season === wanted)
+  if (fits) take("snapshot", told)
+  connect(fits ? told.id : "")
 }
 
 /** Since when there is no link (this machine's time), and of what time all is that is shown (the farm's). */
@@ -155,7 +166,7 @@ function showTables(state, before) {
   if (root.dataset.part) return
   const when = redraws(before, state)
   if (when === "now") drawTab()
-  else if (when === "later") later()
+  else if (when === "later") drawTabSoon()
 }
 
 let asides = 0
@@ -238,7 +249,10 @@ function entitle({ season, replay }) {
 function drawEvents(state) {
   const { season } = state
   if (!season) return // a replay may be here before the stream's first word
-  if (isMatch(season)) { drawBoards(byId("events"), season); return }
+  if (isMatch(season)) {
+    later().then(({ drawBoards }) => page.state.season === season && drawBoards(byId("events"), season))
+    return
+  }
   const [shown, current] = [shownEvent(state), currentEvent(state)]
   patch(byId("events"), season.events.map((one) => h("a", { href: `#/${season.season}/event/${one.event}`, "aria-current": one.event === shown ? "true" : null, "data-event": one.event },
     h("span", { class: `dot ${one.colour}`, "aria-hidden": "true" }), one.name, h("span", { class: "sr" }, `, ${t(STATES[one.colour])}`),
@@ -278,19 +292,21 @@ function choose(tab) {
 
 let drawn = 0
 
-function drawTab() {
+async function drawTab() {
   const { state } = page
-  if (!state.season) return
+  const { season, seasons, engine } = state
+  if (!season) return
   drawTabs(state)
   const turn = (drawn += 1)
   const tab = TABS.find((one) => one.id === state.tab) ?? TABS[0]
-  draw(byId("panel"), tab, { season: state.season, seasons: state.seasons, event: shownEvent(state), engine: state.engine, again: drawTab }, () => turn === drawn)
+  const { draw } = await later()
+  if (turn === drawn) draw(byId("panel"), tab.id, { season, seasons, event: shownEvent(state), engine, again: drawTab }, () => turn === drawn)
 }
 
 /** @type {?number} */
 let waiting = null
 
-function later() {
+function drawTabSoon() {
   waiting ??= setTimeout(() => { waiting = null; drawTab() }, Math.random() * HERD_MS)
 }
 
@@ -447,7 +463,7 @@ function measure() {
 const above = new ResizeObserver(measure)
 for (const one of document.querySelectorAll(".top, #notice, .game-head")) above.observe(one)
 
-connect()
+begin()
 await texts
 for (const [language, name] of Object.entries(LANGUAGES)) byId("language").append(h("option", { value: language, lang: language, selected: language === root.lang }, name))
 byId("language").addEventListener("change", () => chooseLanguage(byId("language").value))

@@ -5,8 +5,10 @@ import { badge } from "./badges.js"
 import { h, patch } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
-import { isMatch, summary } from "./match.js"
+import { isMatch } from "./notice.js"
+import { gameLink } from "./results.js"
 import { t } from "./texts.js"
+import { later } from "./version.js"
 
 /**
  * Draw the card of an event, unless another one is shown by the time it is here.
@@ -16,7 +18,7 @@ import { t } from "./texts.js"
  */
 export async function drawBeside(element, { season, event, live }, current) {
   const told = await get(`seasons/${season.season}/events/${event}`)
-  const above = isMatch(season) ? await summary(season) : null
+  const above = isMatch(season) ? await (await later()).summary(season) : null
   if (!current()) return
   const playing = live?.event === event && live.status === "running" ? live : null
   const matches = told?.bracket?.matches ?? []
@@ -24,7 +26,26 @@ export async function drawBeside(element, { season, event, live }, current) {
     h("h3", {}, told?.name ?? "", told ? h("small", { class: "quiet" }, ` ${t(told.final ? "beside.final" : matches.length ? "beside.matches" : "beside.standings")}`) : null),
     above,
     matches.length ? list(matches, playing) : told?.rows.length ? table(told.rows, playing) : h("p", { class: "quiet" }, t("event.waits")),
-    next(season))
+    next(season), results(season.season, told?.rows ?? []))
+}
+
+const LAST = 10 // results at most
+
+/**
+ * Say what was played last, by the numbers of the games; the table tells no colours, so words say who won.
+ * @param {string} season
+ * @param {readonly Api.Row[]} rows
+ */
+function results(season, rows) {
+  const all = rows.flatMap(({ name, cells }, at) => cells.slice(0, at).flatMap((cell, other) => (cell?.games ?? []).map((game, k) => ({ game, sign: cell?.text[k], name, other: rows[other].name }))))
+  /** @param {{game: string}} one */
+  const number = ({ game }) => Number(/\d+$/.exec(game))
+  const last = all.sort((one, other) => number(other) - number(one)).slice(0, LAST)
+  if (!last.length) return null
+  return h("ol", { class: "results" }, last.map(({ game, sign, name, other }, at) => {
+    const [first, second] = sign === "0" ? [other, name] : [name, other]
+    return h("li", {}, at ? null : h("h4", {}, t("beside.results")), h("a", { href: gameLink(season, game) }, t(sign === "=" ? "beside.drew" : "beside.beat", { name: first, other: second })))
+  }))
 }
 
 /** @param {string} side */

@@ -32,6 +32,19 @@ async function ask(place) {
   }
 }
 
+/** Where things stand as the server shows it, null where it cannot be asked now: the stream asks again and again. */
+export async function snapshot() {
+  try {
+    const answer = await fetch(`${ROOT}/snapshot`)
+    /** @type {?Api.Snapshot} */
+    const told = answer.ok ? await answer.json() : null
+    if (told) note(told.now_ms)
+    return told
+  } catch {
+    return null
+  }
+}
+
 /**
  * Say whether the API knows no such document.
  * @param {string} place

@@ -7,10 +7,10 @@ import { byId, fill, h, patch } from "./dom.js"
 import { get, now } from "./feed.js"
 import * as format from "./format.js"
 import { Graphs } from "./graphs.js"
-import { pin } from "./pinned.js"
 import { analysis, chances, material, parting } from "./position.js"
 import * as sound from "./sound.js"
 import { number, said, t } from "./texts.js"
+import { later } from "./version.js"
 
 /** @typedef {"white" | "black"} Side */
 
@@ -266,13 +266,14 @@ export class GameView {
       const side = this.#side(place)
       const engine = this.#shown[side]
       const who = [engine.version, engine.author && t("engine.author", { author: engine.author }), engine.country, engine.rating && `${engine.rating} Elo`, engine.protocol.toUpperCase()]
+      const words = [t(side), ...who].filter(Boolean).join(" · ")
       const card = byId(`card-${place}`)
       card.className = `card ${side}`
       card.dataset.side = side
       card.setAttribute("aria-label", `${t(side)}: ${engine.name}`)
       patch(card,
         h("div", { class: "card-head" },
-          h("div", {}, h("div", { class: "name" }, badge(engine.name), engine.name, h("span", { class: "material", "data-x": "material" })), h("div", { class: "who" }, [t(side), ...who].filter(Boolean).join(" · "))),
+          h("div", {}, h("div", { class: "name" }, badge(engine.name), engine.name, h("span", { class: "material", "data-x": "material" })), h("div", { class: "who", title: words }, words)),
           h("span", { class: "eval", "data-x": "eval" }, "–"),
           h("span", { class: "clock", "data-x": "clock", role: "timer", "aria-live": "off", "aria-label": t(`clock.${side}`) }, UNKNOWN)),
         h("div", { class: "figures" }, h("dl", { class: "stats", "data-x": "stats" }), this.#options(engine)))
@@ -455,7 +456,7 @@ export class GameView {
       const other = first + k === parts
       return h("button", { type: "button", tabindex: k ? -1 : 0, class: other ? "parts" : null, title: other ? t("line.parts") : null, "data-n": first + k,
         "aria-label": `${number || "…"} ${step.san}`, onmouseenter: show, onfocus: show, onmouseleave: unhover, onblur: unhover,
-        onclick: () => { unhover(); pin(title, line, k, this.board.turned) } },
+        onclick: async () => { unhover(); (await later()).pin(title, line, k, this.board.turned) } },
       number ? h("span", { class: "quiet" }, number) : null, ` ${step.san}`)
     })
   }

@@ -11,9 +11,6 @@ const [WIDTH, HEIGHT, LEFT, EDGE] = [640, 220, 46, 22] // of the graph's own uni
 const WAYS = 6 // colours of a tuning's parameters
 const PAIRS = ["0", "½", "1", "1½", "2"]
 
-/** @param {Pick<Api.Season, "kind">} season */
-export const isMatch = ({ kind }) => kind === "match"
-
 /**
  * An Elo difference with its error; what nobody can know yet is a dash.
  * @param {?number} value

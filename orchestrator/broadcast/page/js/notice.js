@@ -4,6 +4,12 @@
 import * as format from "./format.js"
 import { t } from "./texts.js"
 
+/**
+ * Whether it is a match of two or more engines (`farm match`, `farm test`), not a season.
+ * @param {Pick<Api.Season, "kind">} season
+ */
+export const isMatch = ({ kind }) => kind === "match"
+
 const CALM_MS = 4000 // between two games nothing is said for so long: the next one begins by itself
 const AT_ONCE = new Set(["hold", "pause", "organizers"])
 
@@ -16,7 +22,7 @@ const AT_ONCE = new Set(["hold", "pause", "organizers"])
  * @returns {string}
  */
 export function words(season, now) {
-  if (season.kind === "match") return season.status === "finished" ? sentence("match.over", season.reason) : ""
+  if (isMatch(season)) return season.status === "finished" ? sentence("match.over", season.reason) : ""
   if (season.status === "finished") return t("notice.over", { champion: season.champion })
   if (season.status === "abandoned") return sentence("notice.abandoned", season.reason)
   const waits = standing(season, now)

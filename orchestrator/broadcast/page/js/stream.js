@@ -30,14 +30,19 @@ const KINDS = ["snapshot", "game", "ply", "clock", "search", "kibitz", "result",
  * @param {Linked} linked
  * @param {Picture} picture
  * @param {() => boolean} stays   whether a hidden tab is wanted, too
+ * @param {string} [after]   the event that was told last, "" before the first
  * @returns {{close: () => void}}
  */
-export function listen(season, take, linked, picture, stays) {
+export function listen(season, take, linked, picture, stays, after = "") {
   const shares = Boolean(navigator.locks && window.BroadcastChannel)
   /** @type {?{close: () => void}} */
   let sharing = null
   let timer = 0
-  const open = () => { sharing ??= shares ? share(season, take, linked, picture) : connect(season, take, linked) }
+  let from = after // it is too old for any but the first connection
+  const open = () => {
+    sharing ??= shares ? share(season, take, linked, picture, from) : connect(season, take, linked, from)
+    from = ""
+  }
   const leave = () => { sharing?.close(); sharing = null; linked(false) }
   const look = () => {
     clearTimeout(timer)
@@ -66,8 +71,9 @@ export function listen(season, take, linked, picture, stays) {
  * @param {Take} take
  * @param {Linked} linked
  * @param {Picture} picture
+ * @param {string} after
  */
-function share(season, take, linked, picture) {
+function share(season, take, linked, picture, after) {
   const name = `farm ${new URL(ROOT, location.href)} ${season}`
   const own = crypto.getRandomValues(new Uint32Array(2)).join()
   const channel = new BroadcastChannel(name)
@@ -79,6 +85,7 @@ function share(season, take, linked, picture) {
   let on = false
   let told = false // whether a snapshot has come
   let unanswered = 0 // questions to the tab that leads
+  let from = after // unless another tab has told of what came later
 
   /**
    * Stand in line for the lock; or take it from a tab that answers nobody any more.
@@ -102,7 +109,7 @@ function share(season, take, linked, picture) {
       on = is
       channel.postMessage({ on })
       linked(on)
-    })
+    }, from)
   }
   /** Ask the tab that leads whether it is there, and for a snapshot where none has come. */
   const ask = () => {
@@ -116,6 +123,7 @@ function share(season, take, linked, picture) {
     }
     if (source) return // the tab from which the lock was taken has not heard of it yet
     unanswered = 0
+    from = ""
     if (said.to && said.to !== own) return
     if ("on" in said) linked(said.on)
     if (!said.data) return
@@ -151,19 +159,22 @@ function share(season, take, linked, picture) {
  * @param {string} season
  * @param {Take} take
  * @param {Linked} linked
+ * @param {string} after
  */
-function connect(season, take, linked) {
+function connect(season, take, linked, after) {
   /** @type {?EventSource} */
   let source = null
   let again = 0
   let heard = 0
+  let from = after
   function open() {
     clearTimeout(again)
     source?.close()
     heard = Date.now()
-    const opened = new EventSource(`${ROOT}/live${season ? `?season=${encodeURIComponent(season)}` : ""}`)
+    const asked = new URLSearchParams({ ...(season && { season }), ...(from && { after: from }) })
+    const opened = new EventSource(`${ROOT}/live${asked.size ? `?${asked}` : ""}`)
     source = opened
-    source.onopen = () => linked(true)
+    source.onopen = () => { from = ""; linked(true) }
     source.onerror = () => {
       linked(false)
       // Refused for good (full, restarted): the browser gives up, we do not.

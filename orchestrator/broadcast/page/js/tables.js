@@ -2,11 +2,12 @@
 // The tables of an event and of the season, made of the read API's documents.
 
 import { badge } from "./badges.js"
+import { coming } from "./bracket.js"
 import { empty, fill, h, patch, table } from "./dom.js"
 import { engines } from "./engines.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
-import { isMatch, test, tests } from "./match.js"
+import { test, tests } from "./match.js"
 import { forecast, ratings } from "./outlook.js"
 import { engineLink, gameLink, resultLink } from "./results.js"
 import { finds, WINDOW, windowed } from "./rows.js"
@@ -17,9 +18,8 @@ import { connect } from "./wires.js"
  * What a tab is made of.
  * @typedef {{season: Api.Season, seasons: readonly Api.SeasonOverview[], event: string, engine: string, again: () => void}} Context
  *
- * A tab: when it is there, and what has to be done once it is laid out.
- * @typedef {{id: string, draw: (context: Context) => Promise<Child[]>, laid?: (panel: HTMLElement, context: Context) => void,
- *   when?: (season: Api.Season, tests: number) => boolean}} Tab
+ * A tab: how it is drawn, and what has to be done once it is laid out.
+ * @typedef {{draw: (context: Context) => Promise<Child[]>, laid?: (panel: HTMLElement, context: Context) => void}} Tab
  */
 
 /**
@@ -29,24 +29,15 @@ import { connect } from "./wires.js"
 const tiebreakName = (name) => (knows(`tiebreak.${name}`) ? t(`tiebreak.${name}`) : name)
 
 const TYPED_MS = 150 // who types is not interrupted
-/** @param {Api.Season} season */
-const isSeason = (season) => !isMatch(season)
-/** @type {readonly Tab[]} */
-export const TABS = [
-  { id: "test", draw: test, when: isMatch },
-  { id: "standings", draw: standings },
-  { id: "crosstable", draw: crosstable },
-  { id: "schedule", draw: schedule, laid: jump },
-  { id: "bracket", draw: bracket, laid: connectMatches, when: (season) => season.events.some((event) => event.knockout) },
-  { id: "engine", draw: engines },
-  { id: "ratings", draw: ratings, when: isSeason },
-  { id: "forecast", draw: forecast, when: isSeason },
-  { id: "graph", draw: graph, laid: connectEvents, when: isSeason },
-  { id: "statistics", draw: statistics },
-  { id: "log", draw: log, when: isSeason },
-  { id: "archive", draw: archive, when: isSeason },
-  { id: "tests", draw: tests, when: (_, count) => count > 0 },
-]
+/**
+ * The tabs by their ids; `tabs.js` says which are there, and when.
+ * @type {Readonly<Record<import("./tabs.js").Id, Tab>>}
+ */
+const TABS = {
+  test: { draw: test }, standings: { draw: standings }, crosstable: { draw: crosstable }, schedule: { draw: schedule, laid: jump },
+  bracket: { draw: bracket, laid: connectMatches }, engine: { draw: engines }, ratings: { draw: ratings }, forecast: { draw: forecast },
+  graph: { draw: graph, laid: connectEvents }, statistics: { draw: statistics }, log: { draw: log }, archive: { draw: archive }, tests: { draw: tests },
+}
 
 /** @param {Context} context */
 const event = ({ season, event: id }) => get(`seasons/${season.season}/events/${id}`)
@@ -146,7 +137,7 @@ const several = (counts) => counts && counts.reduce((sum, count) => sum + count,
  * Pairs of games by the points taken of them (pentanomial).
  * @param {?readonly number[] | undefined} counts
  */
-const pairs = (counts) => counts && h("small", { class: "pairs", title: t("pairs.title") }, counts.join("-"))
+const pairs = (counts) => counts && h("small", { class: "counts", title: t("pairs.title") }, counts.join("-"))
 
 /**
  * The results of a cell, each of them a way to its game.
@@ -244,13 +235,27 @@ function game(season, row, next) {
 /** @type {Tab["draw"]} */
 async function bracket({ season }) {
   const rounds = season.events.filter((one) => one.knockout)
-  const told = await Promise.all(rounds.map((one) => get(`seasons/${season.season}/events/${one.event}`)))
-  return [h("h3", {}, t("tab.bracket")), h("div", { class: "bracket" }, told.map((round) => h("div", { class: "round" },
-    h("h4", {}, round?.name), h("div", { class: "matches" }, round?.bracket?.matches.length ? round.bracket.matches.map((one) => match(season.season, one, round.rows)) : empty(t("bracket.undrawn"))))))]
+  const [way, ...told] = await Promise.all([get(`seasons/${season.season}/graph`), ...rounds.map((one) => get(`seasons/${season.season}/events/${one.event}`))])
+  const all = rounds.map(({ event: id, name, listed = false }, at) => ({ id, name, listed, matches: told[at]?.bracket?.matches ?? [], rows: told[at]?.rows ?? [] }))
+  const ahead = coming(all, way?.ways ?? [])
+  return [h("h3", {}, t("tab.bracket")), h("div", { class: "bracket" }, all.map(({ id, name, matches, rows }) => h("div", { class: "round" }, h("h4", {}, name),
+    h("div", { class: "matches" }, matches.length ? matches.map((one) => match(season.season, id, one, rows)) : ahead.get(id)?.map((one) => expected(id, one)) ?? empty(t("bracket.undrawn"))))))]
 }
 
 /**
- * Lead each engine's line from the match before to the next one; who lost goes on along a dashed one.
+ * A match that has not been drawn: who comes to it is known, or is one of two, or the winner of a match that is ahead itself.
+ * @param {string} event
+ * @param {{match: number, sides: readonly import("./bracket.js").Comer[]}} one
+ */
+function expected(event, { match: number, sides }) {
+  return h("div", { class: "match waiting", "data-match": number, "data-place": `${event} ${number}` }, sides.map(({ engine, name, seed, feeds, lost, among }) =>
+    h("div", { class: "side", "data-engine": engine, "data-feeds": engine ? null : feeds, "data-lost": lost || null },
+      h("span", { class: "seed", title: t("seed") }, seed ?? ""), h("span", { class: name ? null : "quiet" }, badge(name), name ?? (among.join(" / ") || t(lost ? "bracket.loser" : "bracket.winner", { match: feeds.split(" ").at(-1) }))), h("span", {}, ""))))
+}
+
+/**
+ * Lead each engine's line from the match before to the next one; who lost goes on along a dashed one. Where it is not known
+ * who comes, the line leads from the match that decides it.
  * @param {HTMLElement} panel
  */
 function connectMatches(panel) {
@@ -267,20 +272,25 @@ function connectMatches(panel) {
       if (before) wires.push({ from: before.closest(".match") ?? before, to: one, kind: before.classList.contains("won") ? "won" : "lost" })
     }
     for (const one of sides) last.set(one.dataset.engine, one)
+    for (const to of /** @type {NodeListOf<HTMLElement>} */ (round.querySelectorAll(".side[data-feeds]"))) {
+      const from = inside.querySelector(`[data-place="${CSS.escape(to.dataset.feeds ?? "")}"]`)
+      if (from) wires.push({ from, to, kind: "lost" in to.dataset ? "lost" : "" })
+    }
   }
   connect(inside, wires)
 }
 
 /**
  * @param {string} season
+ * @param {string} event
  * @param {Api.Match} one
  * @param {readonly Api.Row[]} rows
  */
-function match(season, one, rows) {
+function match(season, event, one, rows) {
   /** @param {?Api.BracketSide} who */
   const side = (who) => h("div", { class: `side${who?.winner ? " won" : ""}`, "data-engine": who?.engine },
     h("span", { class: "seed", title: t("seed") }, who ? who.seed : ""), h("span", {}, badge(who?.name), who ? who.name : t("bye")), h("span", {}, who && one.games.length ? format.points(who.score) : ""))
-  return h("div", { class: `match ${one.status}`, "data-match": one.match }, one.sides.map(side), played(season, one, rows))
+  return h("div", { class: `match ${one.status}`, "data-match": one.match, "data-place": `${event} ${one.match}` }, one.sides.map(side), played(season, one, rows))
 }
 
 /**
@@ -496,10 +506,10 @@ const sought = new Map() // what is searched for, by tab and the table's number 
 
 /**
  * Put a search above each table of a tab that is longer than a glance; the schedule has its own, over all its games.
- * @param {Tab} tab
+ * @param {string} id
  * @param {readonly Child[]} made
  */
-function searchable({ id }, made) {
+function searchable(id, made) {
   if (id === "schedule") return made
   return made.flatMap((part, at) => {
     if (!(part instanceof HTMLTableElement) || part.tBodies[0].rows.length < SEARCHED) return [part]
@@ -552,14 +562,15 @@ function lay(panel, { laid }, context) {
 /**
  * Draw a tab into the panel, unless another one was chosen meanwhile; one that is there is brought up to date.
  * @param {HTMLElement} panel
- * @param {Tab} tab
+ * @param {import("./tabs.js").Id} id
  * @param {Context} context
  * @param {Current} current
  */
-export async function draw(panel, tab, context, current) {
-  const made = searchable(tab, await tab.draw(context))
+export async function draw(panel, id, context, current) {
+  const tab = TABS[id]
+  const made = searchable(id, await tab.draw(context))
   if (!current()) return
-  const of = `${tab.id} ${context.season.season}`
+  const of = `${id} ${context.season.season}`
   if (panel.dataset.of === of) {
     patch(panel, made)
     panel.removeAttribute("aria-busy")
@@ -567,7 +578,7 @@ export async function draw(panel, tab, context, current) {
     return
   }
   fill(panel, made)
-  panel.dataset.shows = tab.id
+  panel.dataset.shows = id
   panel.dataset.of = of
   panel.removeAttribute("aria-busy")
   lay(panel, tab, context)

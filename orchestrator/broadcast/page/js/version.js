@@ -25,6 +25,21 @@ export async function file(place) {
   }
 }
 
+/** @type {?Promise<typeof import("./later.js")>} */
+let rest = null
+
+/** What the first view does not need: fetched when it is asked for first, and kept. */
+export function later() {
+  rest ??= fetchLater()
+  rest.catch(() => { rest = null }) // it is tried again when it is asked for again
+  return rest
+}
+
+async function fetchLater() {
+  await file(`${document.documentElement.dataset.static ?? ""}js/later.js`) // which waits until the server is back
+  return import("./later.js")
+}
+
 /** @param {string} place */
 function renew(place) {
   try {

@@ -149,6 +149,8 @@ declare namespace Api {
     readonly colour: "orange" | "green" | "red" | "grey"
     readonly format: string
     readonly knockout: boolean
+    /** Of a knockout: entrants 1 and 2, 3 and 4 … meet, in the order of the ways that lead here. */
+    readonly listed?: boolean
     readonly variant: "standard" | "fischerandom"
     readonly competition: string | null
     /** As PGN writes it. */
@@ -782,6 +784,8 @@ declare namespace Api {
   interface Snapshot {
     /** The time of day when it was told. */
     readonly now_ms: number
+    /** The event that this stands behind: `after` and Last-Event-ID go on from it. */
+    readonly id?: string
     readonly viewers: number
     readonly season: Season | null
     readonly game: Game | null
@@ -929,6 +933,7 @@ declare namespace Api {
     Place extends `seasons/${string}` ? Season :
     Place extends `ratings` ? Ratings :
     Place extends `seasons` ? ReadonlyArray<SeasonOverview> :
+    Place extends `snapshot` ? Snapshot :
     Place extends `tests` ? ReadonlyArray<TestMatchOverview> :
     never
 }
