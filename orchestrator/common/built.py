@@ -38,6 +38,7 @@ PARTS: Final = (
 # What work leaves behind: inventories of somebody's own hosts among it, with their secrets.
 _LEFT: Final = frozenset({"__pycache__", ".ansible", ".cache"})
 _INVENTORY: Final = ("ansible", "inventory")
+_COMPOSE_OWN: Final = frozenset({"secrets", "notify.toml"})  # of deploy/compose: make-secrets' work
 _ASKED: Final = ("describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=8")
 _TAG: Final = ("describe", "--tags", "--long", "--match=v[0-9]*")
 _BEHIND: Final = re.compile(
@@ -109,9 +110,15 @@ def files(root: pathlib.Path) -> Iterator[pathlib.PurePosixPath]:
         part_path = root / part
         for path in sorted(part_path.rglob("*")) if part_path.is_dir() else [part_path]:
             name = path.relative_to(root)
-            own = name.parts[:2] == _INVENTORY and name.parts[2:3] != ("example",)
-            if path.is_file() and not own and not _LEFT.intersection(name.parts):
+            if path.is_file() and not _own(name.parts) and not _LEFT.intersection(name.parts):
                 yield pathlib.PurePosixPath(name.as_posix())
+
+
+def _own(parts: tuple[str, ...]) -> bool:
+    """Say whether a file is somebody's: an inventory but for the example, a secret, a setting."""
+    if parts[:2] == _INVENTORY:
+        return parts[2:3] != ("example",)
+    return parts[:2] == ("deploy", "compose") and parts[2] in _COMPOSE_OWN
 
 
 def pack(root: pathlib.Path) -> bytes:

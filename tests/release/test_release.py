@@ -33,6 +33,11 @@ ROOT = released.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PACKAGES = ("orchestrator", "worker_cpu", "worker_gpu")
 ADDED = {f"orchestrator/built/{name}" for name in ("version", "commit", "hosts.tar.gz")}
+OWN = (  # what work with a checkout leaves in it, and nobody else may have
+    "ansible/inventory/production/hosts.yml",
+    "deploy/compose/secrets/exporter.password",
+    "deploy/compose/notify.toml",
+)
 DATA = (".lua", ".toml", ".pgn", ".tsv", ".html", ".css", ".js", ".svg", "py.typed")
 UV = pathlib.Path(sysconfig.get_path("scripts")) / "uv"
 ALIVE = """
@@ -80,8 +85,9 @@ class Built:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build both, the wheel from the source distribution, in a copy of this tree."""
     tree = released.copy(tmp_path_factory.mktemp("tree"))
-    (tree / "ansible/inventory/production").mkdir()
-    (tree / "ansible/inventory/production/hosts.yml").write_text("secret: sesame\n")
+    for name in OWN:
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text("secret: sesame\n")
     who = ("-c", "user.name=test", "-c", "user.email=test@example.org")
     for words in (("init", "-q"), ("add", "."), (*who, "commit", "-q", "-m", "one")):
         call(["git", *words], tree)
@@ -124,15 +130,13 @@ def test_the_wheel_carries_every_licence(built: Built) -> None:
 
 
 def test_the_sdist_holds_what_make_test_needs(built: Built) -> None:
-    """Sources, tests, documents, scripts and locks are in; nothing of a work folder is."""
+    """All that the repository has is in; nothing of a work folder is, and nobody's secrets."""
     names = built.sdist_names
-    for folder in (*PACKAGES, "tests", "docs", "scripts", "deploy", "ansible"):
-        for path in (built.tree / folder).rglob("*"):
-            if path.is_file() and path.suffix not in {".pyc", ".pyo"}:
-                assert str(path.relative_to(built.tree)) in names, path
-    for name in ("Makefile", "requirements.lock", "requirements-dev.lock", "mkdocs.yml"):
-        assert name in names
-    assert ".dockerignore" in names, "an image that is built from it holds what lies beside it"
+    tracked = set(call(["git", "ls-files"], built.tree).splitlines())
+    assert {"Makefile", "bench/RESULTS.md", "tests/conftest.py", "docs/index.md"} < tracked
+    assert ".dockerignore" in tracked, "an image that is built from it holds what lies beside it"
+    assert tracked - set(OWN) <= names
+    assert not names.intersection(OWN)
     assert not any(name.startswith((".venv", ".farm", "build/")) for name in names)
     assert "orchestrator/built/commit" in names, "`farm --version` of its wheel names the commit"
 
@@ -211,13 +215,9 @@ def test_the_wheel_writes_the_files_of_hosts_out(
     for part in ("deploy", "ansible", "docs", *PACKAGES):
         for path in (built.tree / part).rglob("*"):
             name = path.relative_to(built.tree)
-            if (
-                path.is_file()
-                and "__pycache__" not in path.parts
-                and "production" not in name.parts
-            ):
+            if path.is_file() and "__pycache__" not in path.parts and str(name) not in OWN:
                 assert (hosts / name).read_bytes() == path.read_bytes(), name
-    assert not (hosts / "ansible/inventory/production").exists()
+    assert not any((hosts / name).exists() for name in OWN)
     kept_out = (ROOT / ".dockerignore").read_text()
     assert (hosts / ".dockerignore").read_text() == kept_out, "an image would hold the secrets"
     call(["scripts/make-source-archive", "build/farm.tar.gz"], hosts)
