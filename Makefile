@@ -139,7 +139,7 @@ structure: system $(VENV)/.dev ## Draw who imports whom into docs/pictures/struc
 reference: $(VENV)/.dev ## Write the generated pages of docs/reference: commands, metrics, contract, clauses
 	$(BIN)/python scripts/reference.py
 
-pictures: system $(VENV)/.dev ## Make the pictures of the README from a demo season that really runs
+pictures: system $(VENV)/.dev ## Make the pictures of the README, a moving one too, from a demo season that really runs
 	$(BIN)/python scripts/pictures.py
 
 release: system $(VENV)/.dev ## Build wheel and sdist into dist/; try them, and the core under every supported Python (minutes each)

@@ -36,7 +36,7 @@ COMPATIBLE = frozenset(
             "GPL-3.0-only",
         ),
         *("GPL-3.0-or-later", "ISC", "LGPL-2.1-only", "LGPL-2.1-or-later", "LGPL-3.0-or-later"),
-        *("MIT", "MIT-0", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib"),
+        *("MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Python-2.0", "Unlicense", "Zlib"),
     }
 )
 # Pictures: works of their own beside the program, not part of its code (GPL-3.0, section 5).

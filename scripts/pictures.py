@@ -1,13 +1,15 @@
 """Make the README's pictures, of a demo season that really runs: ``make pictures``.
 
-The live page is photographed by Chromium, ``farm watch`` drawn by the program itself into an
-SVG. Everything runs in a folder of its own and is ended afterwards.
+The live page is photographed and filmed by Chromium, ``farm watch`` drawn by the program itself
+into an SVG. Everything runs in a folder of its own and is ended afterwards.
 """
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -22,6 +24,7 @@ from collections.abc import Iterator
 
 import rich.console
 import rich.terminal_theme
+from PIL import Image
 from playwright import sync_api
 
 from orchestrator.commands import common, launch, watch
@@ -36,6 +39,13 @@ PATIENCE_SECONDS = 300.0  # s: until then the season is as far
 CONTROL = "5s+50ms"  # slower than the demo's: a game lasts longer than a picture takes
 COLUMNS = 140  # of the terminal drawn
 PAGE = {"width": 1440, "height": 1260}
+FILM_FRAMES = 36  # before the end of a game, and NEXT_FRAMES of the next one
+NEXT_FRAMES = 12
+FRAME_MS = 450  # ms from one frame to the next, where the machine is fast enough
+WINDOW = {"width": 1440, "height": 900}
+FILM_SIZE = (1008, 630)  # pixels: as wide as a README is shown
+END_MS = 2_000  # ms: the last frame stands until the film begins again
+FILM_QUALITY = 55  # of 100, of WebP: below 1 MB, and every figure can be read
 
 
 @contextlib.contextmanager
@@ -119,6 +129,26 @@ def photograph(page: sync_api.Page, path: pathlib.Path) -> None:
     page.screenshot(path=path)
 
 
+def film(page: sync_api.Page, path: pathlib.Path) -> None:
+    """Film the live page from the last moves of a game to the first ones of the next."""
+    page.set_viewport_size(WINDOW)
+    title = page.locator("#game-title")
+    frames: collections.deque[Image.Image] = collections.deque(maxlen=FILM_FRAMES + NEXT_FRAMES)
+    taken: collections.deque[float] = collections.deque(maxlen=FILM_FRAMES + NEXT_FRAMES)
+    before, of_next = title.inner_text(), 0
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while of_next < NEXT_FRAMES and time.monotonic() < deadline:
+        taken.append(time.monotonic())
+        shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        frames.append(shot.resize(FILM_SIZE, Image.Resampling.LANCZOS))
+        of_next += title.inner_text() != before
+        page.wait_for_timeout(max(0.0, FRAME_MS - (time.monotonic() - taken[-1]) * 1000))
+    lasted = [round((after - at) * 1000) for at, after in itertools.pairwise(taken)]
+    first, *others = frames
+    options = {"duration": [*lasted, END_MS], "loop": 0, "quality": FILM_QUALITY, "method": 6}
+    first.save(path, save_all=True, append_images=others, **options)
+
+
 def free_port() -> int:
     """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -127,7 +157,7 @@ def free_port() -> int:
 
 
 def main() -> None:
-    """Make both pictures."""
+    """Make the three pictures."""
     PICTURES.mkdir(exist_ok=True)
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="farm-pictures-") as name:
@@ -143,6 +173,8 @@ def main() -> None:
             photograph(page, PICTURES / "live-page.png")
             shown.refresh()
             (PICTURES / "watch.svg").write_text(draw(shown), encoding="utf-8")
+            page.goto(f"http://127.0.0.1:{port}/")
+            film(page, PICTURES / "live-page.webp")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def export(folder: pathlib.Path, *, overwrite: bool, as_json: bool) -> None:
         )
         return
     click.echo(f"{len(shipped)} files of {version.described()} are in {folder}.")
-    click.echo(f"Next: cd {folder}, and {folder}/docs/how-to/operate-hosts.md")
+    click.echo(f"Next: cd {folder}, and there as docs/how-to/operate-hosts.md says")
 
 
 def _differs(path: pathlib.Path, content: bytes) -> bool:

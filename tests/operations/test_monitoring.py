@@ -253,6 +253,8 @@ def test_only_the_monitoring_network_may_ask(tmp_path: pathlib.Path) -> None:
             for port in (9100, 9464, 8080):
                 run.wait_for(lambda port=port: asked(farm, "127.0.0.1", "127.0.0.1", port), 30)
                 assert asked(other, "10.77.0.9", "10.77.0.1", port)
+                # Itself by its name, as a control host that is in group monitoring, too.
+                assert asked(farm, "10.77.0.1", "10.77.0.1", port)
             assert asked(other, "10.77.0.8", "10.77.0.1", 8080)
             for port in (9100, 9464):
                 assert not asked(other, "10.77.0.8", "10.77.0.1", port)
