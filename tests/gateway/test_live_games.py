@@ -84,6 +84,7 @@ def test_a_worker_writes_down_one_of_its_games(
     made = player.Player(kept, stays=False)
     slots: list[schedule.Slot] = list(made.more())
     played = [made.order(slot) for slot in slots]
+    assert [order.shown for order in played] == [False, True, False], "plies of one are sent"
     assert made.begin(1, slots[0], played[0]) is None, "a check"
     watch = made.begin(1, slots[1], played[1])
     assert watch is not None
@@ -98,4 +99,6 @@ def test_a_worker_writes_down_one_of_its_games(
     assert kept.shown() is not None
     made.end(played[1])
     assert kept.shown() is None
-    assert made.begin(2, slots[2], played[2]) is not None
+    again = made.order(slots[2])
+    assert made.begin(2, slots[2], again) is not None
+    assert not made.order(slots[1], 2).shown

@@ -17,7 +17,7 @@ from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
-from orchestrator.ledger import keys
+from orchestrator.ledger import keys, live_games
 from orchestrator.testmatch import orders
 from worker_cpu.remote import command, engines, gateway, player, spool
 
@@ -32,6 +32,23 @@ def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage
         yield made
     finally:
         made.end()
+
+
+def test_people_see_a_game_while_it_is_played(stage: remote_stage.Stage) -> None:
+    """What a real worker tells of it; its engines take their time."""
+    text = stage.roster.read_text().replace(
+        f'{remote_stage.ENGINE}"', f'{remote_stage.ENGINE}", "--nodes", "0"'
+    )
+    stage.roster.write_text(text)
+    played = ("test", "dev", "--against", "base", "--file", str(stage.roster), "--id", "m")
+    stage.match_of(*played, "--games", "2", "--tc", "30s+1s", "--check-nodes", "0", "--remote")
+    stage.serve()
+    stage.work("first")
+    live = live_games.RedisLiveGames(stage.ledger.server)
+    stage.wait(lambda: live.all(stage.ledger.now_ms()), "a live game")
+    (game,) = live.all(stage.ledger.now_ms())
+    assert (game.match, game.number, game.worker.partition("/")[0]) == ("m", 1, "anna")
+    assert game.plies
 
 
 def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: remote_stage.Stage) -> None:

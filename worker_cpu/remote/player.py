@@ -67,7 +67,7 @@ class Player:
         self._spool, self._stays = kept, stays
         self._games: dict[int, tuple[spool.Batch, int]] = {}  # by the runner's own numbers
         self._noted: set[str] = set()
-        self._shown = ""  # the game that people may look at
+        self._watched = 0  # the game that people may look at, by the runner's number
 
     def more(self) -> Iterator[schedule.Slot]:
         """Yield what lies in the inbox, under numbers that no two batches share."""
@@ -77,10 +77,16 @@ class Player:
             yield schedule.Slot(at, 1, 1, white=0, black=1, opening=0, pair=None)
 
     def order(self, slot: schedule.Slot, attempt: int = 1) -> contract.GameOrder:
-        """Return a game's order; nothing of it is sent while it runs."""
+        """Return a game's order; of all that run plies of one alone are sent while it does.
+
+        That is the first one whose order is written when no other is; never a check.
+        """
         batch, number = self._games[slot.number]
-        order = batch.order(number)
+        if not self._watched and number <= testmatch_orders.LAST_GAME:
+            self._watched = slot.number
+        order, shown = batch.order(number), self._watched == slot.number
         changes = {"game": f"{order.game}-{attempt}", "traffic": False, "recorded": True}
+        changes["shown"] = shown
         return order.model_copy(update={**changes, "keep": BOTH if self._stays else ()})
 
     def write(self, slot: schedule.Slot, ended: result.Ended) -> None:
@@ -106,17 +112,16 @@ class Player:
     # -- what people look at -------------------------------------------------------------
 
     def begin(self, _: int, slot: schedule.Slot, order: contract.GameOrder) -> game.Watch | None:
-        """Return who takes a game's frames: of all that are played one is shown, and no check."""
+        """Return who takes a game's frames, of the one that is shown."""
         batch, number = self._games[slot.number]
-        if self._shown or number > testmatch_orders.LAST_GAME:
+        if not order.shown:
             return None
-        self._shown = order.game
         return self._watch(batch.name, number)
 
     def end(self, order: contract.GameOrder) -> None:
         """Show a game no longer: it has ended, or begins again."""
-        if order.game == self._shown:
-            self._shown = ""
+        if order.shown:
+            self._watched = 0
             self._spool.show_none()
 
     def _watch(self, batch: str, number: int) -> game.Watch:
