@@ -158,6 +158,23 @@ def test_the_command_lines_of_the_pages_about_matches_are_read(
             arguments.read(quick_match.whole(words[1:]))
 
 
+USUAL = {"farm match play"}  # what a family does where no word of it is said
+
+
+def test_every_command_is_on_a_page_that_people_read() -> None:
+    """Beside the generated reference: `farm season x`, or as the next word behind such a one."""
+    written = {"reference", "decisions"}  # by a program, and for programmers
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if not written & {*path.parts}]
+    text = re.sub(r"\s+", " ", " ".join(path.read_text(encoding="utf-8") for path in pages))
+    unsaid = []
+    for path in EVERY.keys() - USUAL:
+        *family, word = path.split()
+        listed = rf"`{' '.join(family)} [^`]+`(?: `[^`]+`)* `{word}[ `]"
+        if not re.search(rf"{path}(?![\w-])", text) and not re.search(listed, text):
+            unsaid.append(path)
+    assert unsaid == [], "say in docs/operating.md, or where its reader looks, what it does"
+
+
 SHELL = (
     "docs/**/*.md",
     "*.md",

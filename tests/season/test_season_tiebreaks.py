@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 
 import driver
 import pytest
@@ -149,11 +150,22 @@ NUMBERS = [one for one in C if one not in {C.SEED, C.PLAYOFF, C.ORGANIZERS}]
 
 
 @pytest.mark.parametrize("criterion", NUMBERS)
-def test_each_number_has_a_column_and_a_word_for_authors(criterion: model.Criterion) -> None:
-    """The terminal and the page head its column, the season file's page names it."""
+def test_each_number_is_computed_shown_and_documented(criterion: model.Criterion) -> None:
+    """An engine has it, terminal and page head its column, two pages say what it is."""
     texts = ROOT / "orchestrator/broadcast/page/texts/en.json"  # the others have the same keys
-    authors = (ROOT / "docs/season-file.md").read_text(encoding="utf-8")
-    told = authors.partition("* **Tiebreaks**")[2].partition(".")[0]
-    assert criterion in tables.TIEBREAK_HEADS
-    assert json.loads(texts.read_text(encoding="utf-8"))[f"tiebreak.{criterion}"]
-    assert criterion in told.replace("`", " ").split()
+    season_file = (ROOT / "docs/season-file.md").read_text(encoding="utf-8")
+    names = season_file.partition("* **Tiebreaks**")[2].partition("\n* ")[0]
+    meanings = (ROOT / "docs/rules/index.md").read_text(encoding="utf-8")
+    table = meanings.partition("## Tiebreaks")[2].partition("\n## ")[0]
+    counted = played("ab", "ab1")
+    counted.tells_mobility = True
+    numbers = tiebreaks.numbers(counted, "a", 1)
+    missing = {
+        "its number: `tiebreaks.numbers`": criterion not in {*numbers, C.DIRECT_ENCOUNTER},
+        "its column: TIEBREAK_HEADS of commands/tables.py": criterion not in tables.TIEBREAK_HEADS,
+        f"tiebreak.{criterion} in broadcast/page/texts/*.json": f"tiebreak.{criterion}"
+        not in json.loads(texts.read_text(encoding="utf-8")),
+        "its name: Tiebreaks in docs/season-file.md": criterion not in re.findall(r"[\w-]+", names),
+        "what it is: Tiebreaks in docs/rules/index.md": f"`{criterion}`" not in table,
+    }
+    assert [what for what, lacks in missing.items() if lacks] == []
