@@ -31,7 +31,9 @@ ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
 class Bench:
     """A dead man whose link and referee are this test."""
 
-    def __init__(self, directory: pathlib.Path, limit_ms: int = 60_000) -> None:
+    def __init__(
+        self, directory: pathlib.Path, limit_ms: int = 60_000, program: str = program.__file__
+    ) -> None:
         self.log = directory / "log.jsonl"
         self.game = f"deadman-test-{os.getpid()}-{time.monotonic_ns()}"
         self.lock_path = directory / "lock"
@@ -41,7 +43,7 @@ class Bench:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-S", program.__file__),
+                    *(sys.executable, "-I", "-S", program),
                     *("--link-fd", str(reader), "--referee-fd", str(theirs.fileno())),
                     *("--log", str(self.log), "--limit-ms", str(limit_ms)),
                     *("--lock-fd", str(lock.fileno())),
@@ -201,6 +203,45 @@ def test_killing_what_has_quit_writes_nothing(bench: Bench) -> None:
     assert not bench.log.exists()
     bench.say("end")
     assert bench.ended() == []
+
+
+COUNTING = """
+import importlib.util, pathlib, sys
+spec = importlib.util.spec_from_file_location("supervisor", {program!r})
+supervisor = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(supervisor)
+whole = supervisor.process_table
+def counted():
+    with pathlib.Path({looks!r}).open("a") as looks:
+        looks.write("x")
+    return whole()
+supervisor.process_table = counted
+sys.exit(supervisor.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_an_engine_that_quits_alone_costs_no_look_at_all_processes(
+    tmp_path: pathlib.Path, leaves: bool
+) -> None:
+    """Of many games at a time each would read the processes of all; what it leaves is found."""
+    looks, script = tmp_path / "looks", tmp_path / "counting.py"
+    script.write_text(COUNTING.format(program=program.__file__, looks=str(looks)))
+    bench = Bench(tmp_path, program=str(script))
+    try:
+        child = "import os, time\nif os.fork() == 0: time.sleep(300)\n" if leaves else ""
+        black = bench.spawn(SLEEPER, "black")
+        white = bench.spawn(f"{child}raise SystemExit(0)")
+        assert comes(white.pidfd)
+        assert bench.client.kill("white", "ignored quit").status == "exit 0"
+        assert looks.exists() == leaves
+        harness.wait(lambda: hall.survivors(bench.game) == [black.pid], "the end of White's")
+        looks.unlink(missing_ok=True)
+        bench.say("end")
+        bench.ended()
+        assert not looks.exists()
+    finally:
+        bench.close()
 
 
 def test_the_reason_is_on_disk_before_the_kill(bench: Bench) -> None:

@@ -49,6 +49,7 @@ SAVE_NS = 1_000_000_000  # ns: a sandbox whose engine is dead saves its scratch 
 REAP_SECONDS = 0.005  # s: pause between two looks at processes that are being killed
 OUT_OF_MEMORY = "out of memory: the kernel killed it"
 GROUP = "farm-engine-"  # as cgroups.NAME
+MOST_PROCESSES = 4096  # looked at before the first of them is killed: an engine may fork on and on
 KERNEL_LEVELS = 8  # a record of /dev/kmsg with a lower number is the kernel's own
 SIGNALLED = 128  # bubblewrap's exit status for its first process' death by signal N is 128 + N
 NEVER_NS = 1 << 62  # ns: the deadline of a question that has none
@@ -182,7 +183,7 @@ class DeadMan:
 
     def finish(self) -> None:
         """Write down why, tell the referee, kill every engine process and reap them all."""
-        left = descendants()
+        left = below(os.getpid())
         if left:
             self._write_down(self.why, list(self.engines.values()))
         self._send({"note": "kill", "why": self.why})
@@ -193,7 +194,7 @@ class DeadMan:
         patience_ns = boottime_ns() + SAVE_NS
         while reap():
             spared = guards if boottime_ns() < patience_ns else set()
-            kill_all([pid for pid in descendants() if pid not in spared])
+            kill_all([pid for pid in below(os.getpid()) if pid not in spared])
             time.sleep(REAP_SECONDS)
         for engine in self.engines.values():
             forget_empty(engine)
@@ -201,8 +202,7 @@ class DeadMan:
     def _guards(self, engines: list[Engine]) -> set[int]:
         """Return the processes of sandboxes that save scratches once their engines are dead."""
         started = {e.pid for e in engines if e.sandbox is not None and e.sandbox.started}
-        inits = {process.pid for process in process_table() if process.parent in started}
-        return started | inits
+        return started.union(*map(children, started))
 
     def _end_the_silent(self) -> None:
         # A link that wakes up later must find itself dead, not its hall taken.
@@ -367,7 +367,7 @@ class DeadMan:
         if engine is None:
             self._send({"id": request, "error": f"no engine at seat {seat}"})
             return
-        left = members(engine.pid)
+        left = self._members(engine)
         if left:
             self._write_down(why, [engine])
             engine.killed_for = why
@@ -380,6 +380,20 @@ class DeadMan:
         self.questions = [q for q in self.questions if q.seat != seat]
         self.questions.append(Question(request, seat, NEVER_NS, last=True))
 
+    def _members(self, engine: Engine) -> list[int]:
+        """Return the living processes of an engine.
+
+        What an engine that has ended leaves behind becomes this process's child. Where there is
+        none but its engines, nothing is left, and nobody has to read the whole process table: at
+        the end of many games at a time each would read the processes of all.
+        """
+        if engine.status is None:
+            look(engine)
+        leaders = {each.pid for each in self.engines.values()}
+        if engine.status is not None and leaders.issuperset(children(os.getpid())):
+            return []
+        return members(engine.pid)
+
     # -- output --------------------------------------------------------------------------
 
     def _look_at_engines(self) -> None:
@@ -387,7 +401,7 @@ class DeadMan:
             if engine.status is None and engine.exec_fd < 0:
                 look(engine)
                 if engine.sandbox and boottime_ns() > engine.sandbox.kill_ns:
-                    kill_all(members(engine.pid))
+                    kill_all(self._members(engine))
 
     def _due_ns(self, question: Question) -> int:
         engine = self.engines[question.seat]
@@ -522,9 +536,7 @@ def write_if_there(path: str, content: bytes) -> None:
 
 def leader_in(sandbox: int) -> int:
     """Return the engine's own process in a sandbox: the first that its first process started."""
-    table = process_table()
-    inits = {process.pid for process in table if process.parent == sandbox}
-    engines = [process.pid for process in table if process.parent in inits]
+    engines = [pid for init in children(sandbox) for pid in children(init)]
     return min(engines, key=started_at, default=sandbox)
 
 
@@ -769,24 +781,62 @@ def process_table() -> list[Process]:
     return table
 
 
-def descendants(root: int | None = None) -> list[int]:
-    """Return all living processes below ``root`` (default: below the dead man)."""
-    table = process_table()
-    below = {os.getpid() if root is None else root}
-    while True:
-        more = {process.pid for process in table if process.parent in below} - below
-        if not more:
-            break
-        below |= more
-    return [p.pid for p in table if p.pid in below and p.state != "Z" and p.pid != os.getpid()]
+def children(pid: int) -> list[int]:
+    """Return a process's children, dead ones that nobody has reaped included.
+
+    By the kernel's own lists, which cost the same on a host of any number of processes; by the
+    process table where it keeps none (CONFIG_PROC_CHILDREN). The list is complete where nobody
+    reaps meanwhile, as this process does not while it reads its own; else it is read again later.
+    """
+    if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):  # noqa: PTH110 - as read()
+        return [process.pid for process in process_table() if process.parent == pid]
+    listed: list[int] = []
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - as read()
+    except OSError:
+        return listed
+    for task in tasks:
+        try:
+            listed += map(int, read_all(f"/proc/{pid}/task/{task}/children").split())
+        except OSError:
+            continue  # this thread has ended
+    return listed
+
+
+def below(root: int) -> list[int]:
+    """Return the living processes below one; of a family that grows as fast, those first met."""
+    met: list[int] = []
+    unread = children(root)
+    while unread and len(met) < MOST_PROCESSES:
+        met.append(unread.pop())
+        unread += children(met[-1])
+    return [pid for pid in met if state(pid) not in (b"", b"Z")]
+
+
+def state(pid: int) -> bytes:
+    """Return the letter of a process's state, b'' where there is none."""
+    try:
+        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return b""
+
+
+def descendants(root: int, table: list[Process]) -> set[int]:
+    """Return a process and all below it."""
+    tree, more = {root}, {root}
+    while more:
+        more = {process.pid for process in table if process.parent in more} - tree
+        tree |= more
+    return tree
 
 
 def members(leader: int) -> list[int]:
     """Return the living processes of an engine: its tree, its group and its session."""
-    tree = set(descendants(leader))
+    table = process_table()
+    tree = descendants(leader, table)
     return [
         process.pid
-        for process in process_table()
+        for process in table
         if process.state != "Z"
         and (process.pid in tree or leader in (process.group, process.session))
     ]
@@ -857,6 +907,15 @@ def read(path: str) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, READ_BYTES)
+    finally:
+        os.close(fd)
+
+
+def read_all(path: str) -> bytes:
+    """Read a file of the kernel's that gives a page at a time."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return b"".join(iter(lambda: os.read(fd, READ_BYTES), b""))
     finally:
         os.close(fd)
 
