@@ -350,7 +350,8 @@ def memory(folder: pathlib.Path) -> Iterator[Row]:
             running.send_signal(signal.SIGTERM)
             running.wait()
     what = "`farm match`, memory a game without engines, so many at once"
-    yield Row("6", f"{what}: shared pages once (PSS)", "MB", proportional, "3 MB", "")
+    guard = "tests/match/test_many_games.py"
+    yield Row("6", f"{what}: shared pages once (PSS)", "MB", proportional, "3 MB", guard)
     yield Row("6", f"{what}: shared pages in each process (RSS)", "MB", resident, "", "")
 
 
@@ -404,7 +405,8 @@ def many_at_once(folder: pathlib.Path) -> Iterator[Row]:
     ours, errors = seconds.pop("farm match"), late.pop("farm match")
     for peer in seconds or ("",):
         own, theirs = seconds.get(peer, {}), late.get(peer, {})
-        yield Row("6", f"{what}: all of it", "s", ours, "10.5 s", "", peer, own)
+        guard = "tests/referee/test_deadman.py"
+        yield Row("6", f"{what}: all of it", "s", ours, "10.5 s", guard, peer, own)
         yield Row("6", f"{what}: charged too much, p99", "ms", errors, "1 ms", "", peer, theirs)
 
 

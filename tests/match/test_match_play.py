@@ -324,15 +324,15 @@ def test_a_finished_game_is_kept_when_the_next_cannot_begin(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host that starts no third referee ends the match; the game before is in its files."""
-    seated, left = session.Seated, [1, 2]
+    seat, left = session.seat, [1, 2]
 
     def scarce(*arguments: Any) -> session.Seated:
         if not left:
             raise errors.HostError("no referee can be started")
         left.pop()
-        return seated(*arguments)
+        return seat(*arguments)
 
-    monkeypatch.setattr(session, "Seated", scarce)
+    monkeypatch.setattr(session, "seat", scarce)
     monkeypatch.setattr(cores, "LOCKS", ())
     monkeypatch.chdir(tmp_path)
     with pytest.raises(errors.HostError, match="no referee"):

@@ -106,7 +106,7 @@ def test_games_side_by_side_start_one_interpreter(
 
     monkeypatch.setattr(subprocess.Popen, "__init__", counted)
     fork_server = handles.ForkServer()
-    seated = [session.Seated(fork_server, handles.ANYWHERE, tmp_path) for _ in range(games)]
+    seated = [session.seat(fork_server, handles.ANYWHERE, tmp_path) for _ in range(games)]
     pids = [pid for one in seated for pid in (one.referee.pid, one.dead_man.pid)]
     assert all(map(harness.alive, pids))
     for one in seated:
@@ -125,7 +125,7 @@ LINK = """
 import pathlib, time
 from worker_cpu.engines import handles
 from worker_cpu.referee import session
-seated = session.Seated(handles.ForkServer(), handles.ANYWHERE, pathlib.Path(), None, 2.0)
+seated = session.seat(handles.ForkServer(), handles.ANYWHERE, pathlib.Path(), None, 2.0)
 print(seated.dead_man.pid, seated.referee.pid, flush=True)
 while True:
     seated.feed()

@@ -37,7 +37,7 @@ class Scene:
         self.carried = (0, 0)  # ply, and when it was made
         self._referee, theirs = socket.socketpair()
         channel, other = socket.socketpair()
-        referee = handles.RefereeProcess(os.getpid(), channel, theirs)
+        referee = handles.RefereeProcess(handles.Fork(os.getpid(), 1), channel, theirs)
         self.dead_man = handles.DeadMan(root / "log", root, None, 600, referee)
         self._open = (self._referee, channel, other)
         self.lease = self.leased(self.token)

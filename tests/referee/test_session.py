@@ -24,7 +24,7 @@ class Scene:
     def __init__(self, root: pathlib.Path) -> None:
         self._theirs, theirs = socket.socketpair()
         ours, other = socket.socketpair()
-        referee = handles.RefereeProcess(os.getpid(), ours, theirs)
+        referee = handles.RefereeProcess(handles.Fork(os.getpid(), 1), ours, theirs)
         self.dead_man = handles.DeadMan(root / "log", root, None, 600, referee)
         self.referee = frames.Channel(other)
         self.session = session.RefereeSession(referee, self.dead_man, NONE, 0.0)

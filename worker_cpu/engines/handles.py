@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from orchestrator import contract
 from orchestrator.common import errors
@@ -26,6 +26,7 @@ from worker_cpu.engines import sandbox
 from worker_cpu.wire import frames
 
 END_SECONDS = 10.0  # s: a dead man that kills and reaps needs milliseconds
+MOST_TOGETHER = 16  # games of one referee's process: its memory and start are shared by then
 START_SECONDS = 120.0  # s: for imports on a host that is overloaded; one that fails to start ends
 
 
@@ -43,6 +44,7 @@ class Cores:
 
 
 ANYWHERE = Cores()
+_Handle = TypeVar("_Handle")
 
 
 class Child(Protocol):
@@ -132,6 +134,13 @@ class ForkServer:
 
     def referee(self, cores: Cores = ANYWHERE) -> RefereeProcess:
         """Fork a referee; raise ``HostError`` when even a new fork server gives none."""
+        return self.referees(1, cores)[0]
+
+    def referees(self, games: int, cores: Cores = ANYWHERE) -> list[RefereeProcess]:
+        """Fork one process that plays so many games at the same time, ``MOST_TOGETHER`` at most.
+
+        Return who is spoken to for each. Raise ``HostError`` as ``referee``.
+        """
         arguments = (
             "referee",
             *_cpu_option("--cpus", cores.referee),
@@ -139,27 +148,48 @@ class ForkServer:
             *(["--confine", self._confinement.encode()] if self._confinement else []),
         )
         for _ in range(2):
-            ours, referee_end = socket.socketpair()
-            dead_man_socket, dead_man_end = socket.socketpair()
-            with referee_end, dead_man_end:
-                pid = self._ask(arguments, [referee_end.fileno(), dead_man_end.fileno()])
+            ours, theirs = list[socket.socket](), list[socket.socket]()
+            for _ in range(2 * games):  # to the link, to the dead man
+                for ends, end in zip((ours, theirs), socket.socketpair(), strict=True):
+                    ends.append(end)
+            pid = self._ask(arguments, [end.fileno() for end in theirs])
+            for end in theirs:
+                end.close()
             if pid is not None:
-                return RefereeProcess(pid, ours, dead_man_socket)
-            ours.close()
-            dead_man_socket.close()
+                shared = Fork(pid, games)
+                return [
+                    RefereeProcess(shared, link, dead_man)
+                    for link, dead_man in zip(ours[::2], ours[1::2], strict=True)
+                ]
+            for end in ours:
+                end.close()
             self.end()
             self._start()
         raise errors.HostError("no referee can be started; see the worker's log")
 
     def supervisor(self, arguments: Sequence[str], descriptors: list[int]) -> Watched:
         """Fork a dead man; raise ``HostError`` when there is none."""
-        pid = self._ask(("supervisor", *arguments, "--link-pid", str(os.getpid())), descriptors)
+        return self._supervisor("supervisor", arguments, descriptors, Forked)
+
+    def supervisors(self, arguments: Sequence[str], descriptors: list[int]) -> Fork:
+        """Fork one process that is the dead man of several games; raise ``HostError``."""
+        games = len(descriptors) // 2
+        return self._supervisor("supervisors", arguments, descriptors, lambda pid: Fork(pid, games))
+
+    def _supervisor(
+        self,
+        program: str,
+        arguments: Sequence[str],
+        descriptors: list[int],
+        handle: Callable[[int], _Handle],
+    ) -> _Handle:
+        pid = self._ask((program, *arguments, "--link-pid", str(os.getpid())), descriptors)
         if pid is None:  # a late answer would be taken for that to the next question
             self.end()
             self._start()
         else:
             with contextlib.suppress(ProcessLookupError):  # it has ended already
-                return Forked(pid)
+                return handle(pid)
         raise errors.HostError("no dead man can be started; see the worker's log")
 
     def _ask(self, arguments: Sequence[str], descriptors: list[int]) -> int | None:
@@ -177,30 +207,51 @@ class ForkServer:
         _reap(self._process)
 
 
-class RefereeProcess:
-    """A referee that waits for its order, and the channel to it."""
+class Fork:
+    """A forked process for so many users; the last one that leaves waits for its end."""
 
-    def __init__(self, pid: int, ours: socket.socket, dead_man_socket: socket.socket) -> None:
-        self.pid = pid
-        self._pidfd = os.pidfd_open(pid)
+    def __init__(self, pid: int, users: int) -> None:
+        self.pid, self.pidfd = pid, os.pidfd_open(pid)
+        self.shared, self._users = users > 1, users
+
+    def leave(self) -> None:
+        """Let a user go; a process that has none and does not end is killed."""
+        self._users -= 1
+        if self._users:
+            return
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        if not poll.poll(END_SECONDS * 1000):
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        os.close(self.pidfd)
+
+
+class RefereeProcess:
+    """A referee that waits for its order, and the channel to it.
+
+    Its process may have others; then it ends with its channel, and the process with the last one.
+    """
+
+    def __init__(self, process: Fork, ours: socket.socket, dead_man_socket: socket.socket) -> None:
+        self.pid, self._process = process.pid, process
         self._socket = ours
         self.channel = frames.Channel(ours)
         self.dead_man_socket = dead_man_socket
 
     def ended(self, timeout_seconds: float) -> bool:
-        """Wait for the end of the process up to a time; say whether it has come."""
+        """Wait for its end up to a time; say whether it has come."""
         poll = select.poll()
-        poll.register(self._pidfd, select.POLLIN)
+        poll.register(self._process.pidfd, select.POLLIN)
+        if self._process.shared:
+            poll.register(self._socket, select.POLLRDHUP)
         return bool(poll.poll(timeout_seconds * 1000))
 
     def end(self) -> None:
-        """Close the channel, which ends the process; one that does not hear it is killed."""
+        """Close the channel, which ends the referee; a process that does not hear it is killed."""
         self._socket.close()
         self.dead_man_socket.close()
-        if not self.ended(END_SECONDS):
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        os.close(self._pidfd)
+        self._process.leave()
 
 
 class DeadMan:
@@ -275,6 +326,67 @@ class DeadMan:
         if self._feed >= 0:
             os.close(self._feed)
             self._feed = -1
+
+
+class SharedDeadMan(DeadMan):
+    """The dead man of one of several games, all of which one process looks after."""
+
+    def __init__(self, process: Fork, feed: int) -> None:
+        """Take the process, and this game's pipe to it."""
+        self._fork, self._feed = process, feed
+
+    @property
+    def pid(self) -> int:
+        """Return the process id, which the other games' dead men have as well."""
+        return self._fork.pid
+
+    @property
+    def ended(self) -> bool:
+        """Say whether this game's dead man is gone: then nobody reads its pipe."""
+        return self._gone(0)
+
+    def wait(self) -> None:
+        """Wait until no engine of the game is left, with the last game for the process."""
+        self.end()
+        self._gone(END_SECONDS)
+        self._close()
+        self._fork.leave()
+
+    def _gone(self, seconds: float) -> bool:
+        if self._feed < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._feed, 0)
+        return bool(poll.poll(seconds * 1000))
+
+
+def dead_men(
+    log: pathlib.Path,
+    scratch: pathlib.Path,
+    limit_seconds: float,
+    referees: Sequence[RefereeProcess],
+    fork_server: ForkServer,
+) -> list[DeadMan]:
+    """Fork one process that is the dead man of each referee's game; raise ``HostError``."""
+    pipes = [os.pipe() for _ in referees]
+    arguments = ["--log", str(log), "--limit-ms", str(round(limit_seconds * 1000))]
+    descriptors = [
+        fd
+        for (reader, _), referee in zip(pipes, referees, strict=True)
+        for fd in (reader, referee.dead_man_socket.fileno())
+    ]
+    try:
+        process = fork_server.supervisors([*arguments, "--directory", str(scratch)], descriptors)
+    except errors.HostError:
+        for _, feed in pipes:
+            os.close(feed)
+        raise
+    finally:
+        for reader, _ in pipes:
+            os.close(reader)
+    for referee in referees:
+        referee.dead_man_socket.close()
+    return [SharedDeadMan(process, feed) for _, feed in pipes]
 
 
 def _started(arguments: Sequence[str], descriptors: list[int], scratch: pathlib.Path) -> Watched:

@@ -3,10 +3,12 @@
 One standard-library file, run as ``python -I -S supervisor.py`` beside the referee, or by
 the fork server: a fork costs a third of the memory and no start of an interpreter.
 The link feeds it over a pipe; the referee asks it over a unix socket to
-start engines and how they ended. Invariants:
+start engines and how they ended. Where many games share few cores one process is the dead man
+of several games, each with a pipe and a socket of its own. Invariants:
 
 * it writes down why, durably, *before* it kills;
-* it ends only when no process of an engine is left: it is the reaper of their orphans;
+* it ends only when no process of an engine is left: it is the reaper of their orphans (one that
+  left its engine's tree, group and session lives until the last of several games has ended);
 * an engine's process id is not reaped, so cannot be reused, before its group is killed;
 * it and a sandbox's first process hold the hall's lock file open, its engines hold
   nothing but their three pipes;
@@ -130,11 +132,51 @@ class Question(NamedTuple):
     last: bool = False  # the engine is reaped and its seat is free with the answer
 
 
+class Listening:
+    """What the dead men of one process listen to, around one poll object."""
+
+    def __init__(self) -> None:
+        self.poll = select.poll()
+        self.readers: dict[int, Callable[[], object]] = {}
+        self.dead_men: list[DeadMan] = []  # those that serve
+        self.wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        self.watch(self.wake_read, lambda: os.read(self.wake_read, READ_BYTES))
+
+    def watch(self, fd: int, reader: Callable[[], object]) -> None:
+        """Call a reader when there is something to read."""
+        self.readers[fd] = reader
+        self.poll.register(fd, select.POLLIN)
+
+    def unwatch(self, fd: int) -> None:
+        """Listen to this descriptor no more; one that was not listened to is fine."""
+        if self.readers.pop(fd, None) is not None:
+            self.poll.unregister(fd)
+
+    def serve(self) -> None:
+        """Serve until each has a reason to end, and leave no engine behind."""
+        while self.dead_men:
+            for fd, _ in self.poll.poll(min(each.patience_ms() for each in self.dead_men)):
+                if fd in self.readers:
+                    self.readers[fd]()
+            for each in self.dead_men:
+                each.look()
+            for each in [each for each in self.dead_men if each.why]:
+                each.finish(last=len(self.dead_men) == 1)
+                self.dead_men.remove(each)
+
+    def terminate(self, *_: Any) -> None:
+        """Take a SIGTERM: a shutdown of the host or of the farm."""
+        for each in self.dead_men:
+            each.why = each.why or "shutdown: the dead man was told to end (SIGTERM)"
+
+
 class DeadMan:
-    """A poll loop over link, referee and engines that ends in ``finish``."""
+    """Serves the link and the referee of one game, until there is a reason to ``finish``."""
 
     def __init__(
         self,
+        listening: Listening,
         link_fd: int,
         referee: socket.socket,
         log: str,
@@ -154,50 +196,70 @@ class DeadMan:
         self.descriptors: list[int] = []
         self.link_bytes = b""
         self.referee_bytes = b""
-        self.poll = select.poll()
-        self.readers: dict[int, Callable[[], None]] = {}
-        self.wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        self.listening = listening
+        listening.dead_men.append(self)
         os.set_blocking(link_fd, False)
         referee.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self._watch(link_fd, self._read_link)
-        self._watch(referee.fileno(), self._read_referee)
-        self._watch(self.wake_read, self._read_wake)
+        listening.watch(link_fd, self._read_link)
+        listening.watch(referee.fileno(), self._read_referee)
 
-    def run(self) -> None:
-        """Serve until there is a reason to end, then leave no engine behind."""
-        while not self.why:
-            for fd, _ in self.poll.poll(self._patience_ms()):
-                self.readers[fd]()
-            self._look_at_engines()
-            self._answer()
-            # Judged after all input was read: what was fed in time counts.
-            if not self.why and boottime_ns() - self.fed_ns > self.limit_ns:
-                self.silent = True
-                self.why = f"link silent for more than {self.limit_ns // 1_000_000} ms"
-        self.finish()
+    def look(self) -> None:
+        """Look at the engines, answer what is due, and see whether the link is silent."""
+        self._look_at_engines()
+        self._answer()
+        # Judged after all input was read: what was fed in time counts.
+        if not self.why and boottime_ns() - self.fed_ns > self.limit_ns:
+            self.silent = True
+            self.why = f"link silent for more than {self.limit_ns // 1_000_000} ms"
 
-    def terminate(self, *_: Any) -> None:
-        """Take a SIGTERM: a shutdown of the host or of the farm."""
-        self.why = self.why or "shutdown: the dead man was told to end (SIGTERM)"
+    def finish(self, *, last: bool) -> None:
+        """Write down why, tell the referee, kill every engine process and reap them all.
 
-    def finish(self) -> None:
-        """Write down why, tell the referee, kill every engine process and reap them all."""
-        left = below(os.getpid())
+        The ``last`` one takes whatever is below this process.
+        """
+        left = self._left(last=last)
         if left:
             self._write_down(self.why, list(self.engines.values()))
         self._send({"note": "kill", "why": self.why})
+        for engine in self.engines.values():
+            self._forget_start(engine)
         guards = self._guards(list(self.engines.values()))
         kill_all([pid for pid in left if pid not in guards])
         if self.silent:
             self._end_the_silent()
         patience_ns = boottime_ns() + SAVE_NS
-        while reap():
+        while self._reap(last=last):
             spared = guards if boottime_ns() < patience_ns else set()
-            kill_all([pid for pid in below(os.getpid()) if pid not in spared])
+            kill_all([pid for pid in self._left(last=last) if pid not in spared])
             time.sleep(REAP_SECONDS)
         for engine in self.engines.values():
             forget_empty(engine)
+        self._close()
+
+    def _left(self, *, last: bool) -> list[int]:
+        """Return the processes that have to be gone before this dead man is."""
+        if last:
+            return below(os.getpid())
+        return [pid for engine in self.engines.values() for pid in self._members(engine)]
+
+    def _reap(self, *, last: bool) -> bool:
+        """Reap what has ended; say whether anything is left."""
+        if last:
+            return reap()
+        for seat, engine in list(self.engines.items()):
+            if os.waitpid(engine.pid, os.WNOHANG)[0]:
+                forget_empty(self.engines.pop(seat))
+        return bool(self.engines)
+
+    def _close(self) -> None:
+        """Close what this game had open: its link and its referee see that it is over."""
+        for fd in (self.link_fd, self.referee.fileno()):
+            self.listening.unwatch(fd)
+        os.close(self.link_fd)
+        self.referee.close()
+        for fd in (self.link_pidfd, self.referee_pidfd, *self.descriptors):
+            if fd >= 0:
+                os.close(fd)
 
     def _guards(self, engines: list[Engine]) -> set[int]:
         """Return the processes of sandboxes that save scratches once their engines are dead."""
@@ -212,26 +274,16 @@ class DeadMan:
 
     # -- input -------------------------------------------------------------------------
 
-    def _watch(self, fd: int, reader: Callable[[], None]) -> None:
-        self.readers[fd] = reader
-        self.poll.register(fd, select.POLLIN)
-
-    def _unwatch(self, fd: int) -> None:
-        self.poll.unregister(fd)
-        del self.readers[fd]
-
-    def _patience_ms(self) -> float:
+    def patience_ms(self) -> float:
+        """Return how long there is nothing to do if nothing comes, in ms."""
         now = boottime_ns()
         due = [self.fed_ns + self.limit_ns, *(self._due_ns(q) for q in self.questions)]
         return max(0.0, min(LOOK_SECONDS * 1e3, (min(due) - now) / 1e6 + 1))
 
-    def _read_wake(self) -> None:
-        os.read(self.wake_read, READ_BYTES)
-
     def _read_link(self) -> None:
         chunk = os.read(self.link_fd, READ_BYTES)
         if not chunk:
-            self._unwatch(self.link_fd)
+            self.listening.unwatch(self.link_fd)
             self.why = self.why or "link gone: its pipe is closed"
             return
         *lines, self.link_bytes = (self.link_bytes + chunk)[-READ_BYTES:].split(b"\n")
@@ -255,7 +307,7 @@ class DeadMan:
         except ConnectionError:
             chunk, extra = b"", []
         if not chunk:
-            self._unwatch(self.referee.fileno())
+            self.listening.unwatch(self.referee.fileno())
             self.why = self.why or "referee gone: its socket is closed"
             return
         sender = self._take_extra(extra)
@@ -318,7 +370,7 @@ class DeadMan:
         else:
             self.engines[engine.seat] = engine
             executed = self._executed if engine.sandbox is None else self._reported
-            self._watch(engine.exec_fd, lambda: executed(engine))
+            self.listening.watch(engine.exec_fd, lambda: executed(engine))
         finally:
             for fd in fds:
                 os.close(fd)
@@ -326,9 +378,7 @@ class DeadMan:
     def _executed(self, engine: Engine) -> None:
         """Answer ``spawn``: the exec pipe tells the error, or closes because it worked."""
         problem = os.read(engine.exec_fd, READ_BYTES).decode(errors="replace")
-        self._unwatch(engine.exec_fd)
-        os.close(engine.exec_fd)
-        engine.exec_fd = -1
+        self._forget_start(engine)
         if problem:
             os.waitpid(engine.pid, 0)
             del self.engines[engine.seat]
@@ -343,8 +393,7 @@ class DeadMan:
         refusal = engine.sandbox.refusal()
         if not engine.sandbox.started and refusal is None:
             return
-        self._unwatch(engine.exec_fd)
-        engine.exec_fd = -1
+        self._forget_start(engine)
         if refusal is None:
             engine.leader = leader_in(engine.pid)
             self._send({"id": engine.request, "pid": engine.pid})
@@ -355,6 +404,14 @@ class DeadMan:
         forget_empty(engine)
         del self.engines[engine.seat]
         self._send({"id": engine.request, "error": problem, "host": host})
+
+    def _forget_start(self, engine: Engine) -> None:
+        """Listen no more to how an engine's start goes; a sandbox's report is read on."""
+        if engine.exec_fd >= 0:
+            self.listening.unwatch(engine.exec_fd)
+            if engine.sandbox is None:
+                os.close(engine.exec_fd)
+            engine.exec_fd = -1
 
     def _ask(self, seat: str, request: Any, wait_ms: int) -> None:
         if seat not in self.engines:
@@ -389,7 +446,8 @@ class DeadMan:
         """
         if engine.status is None:
             look(engine)
-        leaders = {each.pid for each in self.engines.values()}
+        serving = self.listening.dead_men
+        leaders = {each.pid for dead_man in serving for each in dead_man.engines.values()}
         if engine.status is not None and leaders.issuperset(children(os.getpid())):
             return []
         return members(engine.pid)
@@ -945,24 +1003,28 @@ def _id_of(line: bytes) -> Any:
 def main(arguments: list[str]) -> int:
     """Run the dead man: ``--link-fd N --referee-fd N --log PATH --limit-ms N``.
 
-    ``--lock-fd N`` where a hall is locked; ``--link-pid N`` where the link is not the parent,
-    and ``--directory PATH`` where it starts elsewhere than in its own.
+    The two descriptors again for each further game. ``--lock-fd N`` where a hall is locked;
+    ``--link-pid N`` where the link is not the parent, and ``--directory PATH`` where it starts
+    elsewhere than in its own.
     """
-    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    referee = socket.socket(fileno=int(options["--referee-fd"]))
+    pairs = list(zip(arguments[::2], arguments[1::2], strict=True))
+    options = dict(pairs)
+    links = [int(value) for name, value in pairs if name == "--link-fd"]
+    referees = [int(value) for name, value in pairs if name == "--referee-fd"]
     os.chdir(options.get("--directory", "."))
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     limit_ns = int(options["--limit-ms"]) * 1_000_000
     lock_fd = int(options.get("--lock-fd", "-1"))
     link_pid = int(options.get("--link-pid", os.getppid()))
-    link_fd = int(options["--link-fd"])
-    dead_man = DeadMan(link_fd, referee, options["--log"], limit_ns, lock_fd, link_pid)
+    listening = Listening()
+    for link_fd, referee_fd in zip(links, referees, strict=True):
+        referee = socket.socket(fileno=referee_fd)
+        DeadMan(listening, link_fd, referee, options["--log"], limit_ns, lock_fd, link_pid)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)  # a terminal's; the link's end decides
     signal.signal(signal.SIGCHLD, lambda *_: None)  # only wakes the poll
-    signal.signal(signal.SIGTERM, dead_man.terminate)
-    dead_man.run()
-    referee.close()
+    signal.signal(signal.SIGTERM, listening.terminate)
+    listening.serve()
     return 0
 
 

@@ -40,6 +40,7 @@ from worker_cpu.wire import frames
 
 FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``session.LIMIT_SECONDS``
 LATE = (contract.Ending.TIME, contract.Ending.STALL)  # what a busy machine may cause
+GAMES_A_CPU = 2  # of more at a time, several are played by one referee's process
 TRIES = 3  # attempts at one game that the host may spoil
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
 
@@ -139,6 +140,9 @@ class Runner:
         self._settings, self._orders, self._journal = settings, written, kept
         self._table, self._report, self._scratch = table, teller, scratch
         self._lanes = [Lane(cores) for cores in lanes]
+        # So many games wait for a core in any case, by far longer than for each other.
+        self._together = not bound and len(lanes) > GAMES_A_CPU * len(os.sched_getaffinity(0))
+        self._seats: list[session.Seated] = []  # of the next lanes
         confinement = sandbox.Confinement(sandbox.choose(settings.sandbox))
         self._fork_server = handles.ForkServer(confinement, forkserver.forked)
         self._poll = select.poll()
@@ -208,6 +212,8 @@ class Runner:
     def _start(self, lane: Lane, slot: schedule.Slot) -> None:
         order = self._sealed(slot)
         self._tries[slot.number] += 1
+        if self._together and not (lane.spare or self._seats) and len(order.order.keep) == 2:
+            self._seat_together()
         lane.slot, lane.seated = slot, lane.spare or self._seat(lane)
         lane.spare, lane.seated.keeps = None, False
         hear = None if self._traffic is None else self._traffic.ear(slot)
@@ -221,8 +227,17 @@ class Runner:
         if self._queue and not lane.game.order.keep:  # else these seats play on
             lane.spare = self._seat(lane)
 
+    def _seat_together(self) -> None:
+        """Make seats for the games that are about to begin, if they are several."""
+        free = sum(lane.game is None and lane.spare is None for lane in self._lanes)
+        games = min(free, len(self._queue) + 1, handles.MOST_TOGETHER)
+        if games > 1:
+            self._seats = session.seat_together(self._fork_server, self._scratch, games)
+
     def _seat(self, lane: Lane) -> session.Seated:
-        return session.Seated(self._fork_server, lane.cores, self._scratch)
+        if self._seats:
+            return self._seats.pop()
+        return session.seat(self._fork_server, lane.cores, self._scratch)
 
     def _sealed(self, slot: schedule.Slot) -> game.Sealed:
         """Return the order of a game's next attempt, if possible the one written ahead."""
@@ -358,7 +373,7 @@ class Runner:
         """Leave no process behind."""
         self._drop()
         spares = [lane.spare for lane in self._lanes if lane.spare is not None]
-        for seated in (*self._leaving, *spares):
+        for seated in (*self._leaving, *spares, *self._seats):
             seated.leave()
         self._fork_server.end()
         if self._traffic is not None:

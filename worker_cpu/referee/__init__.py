@@ -1,1 +1,1 @@
-"""The referee: one process that plays one game and owns its clock."""
+"""The referee: plays one game, in a process of its own mostly, and owns its clock."""

@@ -6,9 +6,10 @@ as fresh processes. It ends when its link does. It is a program of its own, or t
 process that has imported the same and has no thread (``forked``): a match, a lane.
 
 Socket: the link sends the name of a program and its arguments, a JSON list, in one message
-with descriptors: for ``referee`` its ends of the link's and the dead man's socket, for
-``supervisor`` the ends of the link's pipe and of the referee's socket, and a lock where there
-is one. The fork server answers with the process id.
+with descriptors: for ``referee`` its ends of the link's and the dead man's socket, as many pairs
+as it plays games at the same time, for ``supervisor`` the ends of the link's pipe and of the
+referee's socket, and a lock where there is one; for ``supervisors`` such pairs of several games,
+and no lock. The fork server answers with the process id.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 import os
 import select
 import signal
@@ -33,10 +35,11 @@ from worker_cpu.referee import process
 
 REQUEST_BYTES = 1 << 16  # bytes: far above any line of arguments
 DESCRIPTORS = {
-    "referee": ("--link-fd", "--deadman-fd"),
+    "referee": ("--link-fd", "--deadman-fd"),  # again for each game
     "supervisor": ("--link-fd", "--referee-fd", "--lock-fd"),
+    "supervisors": ("--link-fd", "--referee-fd"),  # again for each game
 }
-MOST_DESCRIPTORS = 3
+MOST_DESCRIPTORS = 2 * handles.MOST_TOGETHER
 MAX_FD = 1 << 20  # descriptors of a forked server are closed up to here
 
 
@@ -53,7 +56,9 @@ def main(arguments: Sequence[str]) -> int:
         if not request:
             return 0
         name, *arguments = [str(word) for word in contract.loads(request)]
-        for option, descriptor in zip(DESCRIPTORS[name], descriptors, strict=False):
+        for option, descriptor in zip(
+            itertools.cycle(DESCRIPTORS[name]), descriptors, strict=False
+        ):
             arguments += [option, str(descriptor)]
         # read before the fork: the memory that this takes is then shared
         if name == "referee":

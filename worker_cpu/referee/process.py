@@ -3,13 +3,18 @@
 ``python -m worker_cpu.referee.process --link-fd N --deadman-fd N [--cpus 0] [--engine-cpus 1,2]``
 (``1,2/3,4`` where each engine has its own)
 
+Where many games share few cores one process plays several of them (both descriptors once for
+each), every game in a thread of its own: they share its memory, and its start.
+
 It may be started ahead of its game: it waits for its order on the link's socket. It ends
 with its game (``game``), unless the order lets engines stay (``keep``): then it waits for
 the next one. No Redis, no Celery, no log here. Invariants:
 
 * the last ply comes before the outcome, and a game has one outcome or one interruption;
 * it ends when the link is gone; the dead man then cleans up. When the dead man is gone,
-  the referee kills the engines it knows itself, and the game is interrupted.
+  the referee kills the engines it knows itself, and the game is interrupted;
+* games of one process have nothing in common but its memory: no game waits for another one
+  longer than ``SWITCH_SECONDS``, whatever that one's engines write.
 """
 
 from __future__ import annotations
@@ -17,10 +22,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import itertools
 import os
 import signal
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 
@@ -33,11 +40,29 @@ from worker_cpu.wire import errors as wire_errors
 from worker_cpu.wire import frames
 
 LAST_WORDS_SECONDS = 10.0  # s: how long an interrupted referee waits for a slow link
+# s: so long a game computes while another one of its process waits to; Python's default is 5 ms
+SWITCH_SECONDS = 0.0002
 PRIORITY = 1  # of 1 to 99: before every ordinary process, behind every other real-time one
+
+
+class Garbage:
+    """Collects what the finished games of a process leave behind.
+
+    All of it behind each game; where several are played only what is young, and all of it behind as
+    many games: a whole collection takes milliseconds, in which no other game goes on.
+    """
+
+    def __init__(self, games: int) -> None:
+        self._games, self._count = games, itertools.count(1)
+
+    def collect(self) -> None:
+        """Collect behind a game."""
+        gc.collect(0 if next(self._count) % self._games else 2)
 
 
 def referee(
     loop: io_loop.IoLoop,
+    garbage: Garbage,
     cpus: Sequence[Sequence[int]] = (),
     confinement: sandbox.Confinement | None = None,
 ) -> None:
@@ -62,7 +87,7 @@ def referee(
         }
         loop.send(frames.Kind.FINISHED, referee_game.encoded(finished))
         game.close()
-        gc.collect()
+        garbage.collect()
         order = _next_order(loop) if order.keep else None
     engines.dismiss()
 
@@ -103,12 +128,13 @@ def _end(seat: local.LocalSeat, ends: Mapping[local.LocalSeat, str]) -> dict[str
 
 def run(
     loop: io_loop.IoLoop,
+    garbage: Garbage,
     cpus: Sequence[Sequence[int]] = (),
     confinement: sandbox.Confinement | None = None,
 ) -> int:
     """Referee one game, or one after the other; return the exit status of the process."""
     try:
-        referee(loop, cpus, confinement)
+        referee(loop, garbage, cpus, confinement)
     except frames.ChannelClosedError:
         return 0  # nobody is left to tell; the dead man sees our end
     except wire_errors.InterruptedGameError as error:
@@ -138,8 +164,8 @@ def _interrupted(loop: io_loop.IoLoop, error: wire_errors.InterruptedGameError) 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the arguments of a referee."""
     parser = argparse.ArgumentParser(prog="worker_cpu.referee.process", allow_abbrev=False)
-    parser.add_argument("--link-fd", type=int, required=True)
-    parser.add_argument("--deadman-fd", type=int, required=True)
+    parser.add_argument("--link-fd", type=int, required=True, action="append")
+    parser.add_argument("--deadman-fd", type=int, required=True, action="append")
     parser.add_argument("--cpus", type=_cpus, help="the referee's own cores")
     parser.add_argument(
         "--engine-cpus", type=_cpu_sets, default=(), help="the engines' cores: both's, or A/B"
@@ -168,12 +194,27 @@ def main(parsed: argparse.Namespace) -> int:
         signal.signal(number, signal.SIG_IGN)  # link and dead man decide when it ends
     if parsed.cpus:
         os.sched_setaffinity(0, parsed.cpus)
-    run_at_once()
-    channel = frames.Channel(socket.socket(fileno=parsed.link_fd))
-    dead_man = supervisor_client.DeadMan(socket.socket(fileno=parsed.deadman_fd))
+    first, *others = zip(parsed.link_fd, parsed.deadman_fd, strict=True)
+    if others:
+        sys.setswitchinterval(SWITCH_SECONDS)
+    garbage = Garbage(1 + len(others))
+    threads = [threading.Thread(target=_serve, args=(parsed, garbage, *pair)) for pair in others]
+    for thread in threads:
+        thread.start()
+    status = _serve(parsed, garbage, *first)
+    for thread in threads:
+        thread.join()
+    return status
+
+
+def _serve(parsed: argparse.Namespace, garbage: Garbage, link_fd: int, deadman_fd: int) -> int:
+    """Be one game's referee, or that of one game after the other."""
+    run_at_once()  # of this thread
+    channel = frames.Channel(socket.socket(fileno=link_fd))
+    dead_man = supervisor_client.DeadMan(socket.socket(fileno=deadman_fd))
     loop = io_loop.IoLoop(channel, dead_man)
     try:
-        return run(loop, parsed.engine_cpus, parsed.confine)
+        return run(loop, garbage, parsed.engine_cpus, parsed.confine)
     finally:
         loop.close()
 

@@ -27,6 +27,7 @@ LIMIT_SECONDS = 60.0  # s: engines die this long after the process that feeds fe
 QUIT_SECONDS = 10.0  # s: kept engines that are told to quit are killed long before
 FROZEN_SECONDS = 10.0  # s: beyond what a living referee would have told of by then
 REFEREE_SECONDS = 15.0  # s: after the dead man's end; it says so within LAST_WORDS_SECONDS
+DEAD_MAN_LOG = "deadman.jsonl"
 FROZEN, LOST = "referee frozen", "referee lost"  # causes of interruptions that are found here
 
 
@@ -53,31 +54,11 @@ class Seated:
     """A referee and a dead man that wait for a game."""
 
     def __init__(
-        self,
-        fork_server: handles.ForkServer,
-        cores: handles.Cores,
-        scratch: pathlib.Path,
-        lock: int | None = None,
-        limit_seconds: float = LIMIT_SECONDS,
+        self, referee: handles.RefereeProcess, dead_man: handles.DeadMan, limit_seconds: float
     ) -> None:
-        """Start both; raise ``HostError`` when they cannot be started.
-
-        ``lock`` is the hall's, or its lane's, where the game is played in one.
-        """
-        self.referee = fork_server.referee(cores)
+        """Take both (``seat``, ``seat_together``)."""
+        self.referee, self.dead_man = referee, dead_man
         self._limit_seconds = limit_seconds
-        try:
-            self.dead_man = handles.DeadMan(
-                log=scratch / "deadman.jsonl",
-                scratch=scratch,
-                lock=lock,
-                limit_seconds=limit_seconds,
-                referee=self.referee,
-                fork_server=fork_server,
-            )
-        except errors.HostError:
-            self.referee.end()
-            raise
         self.keeps = False  # engines of the last game may have stayed
         self._dismissed = False
 
@@ -120,6 +101,46 @@ class Seated:
         self.dead_man.end()
         self.referee.end()
         self.dead_man.wait()
+
+
+def seat(
+    fork_server: handles.ForkServer,
+    cores: handles.Cores,
+    scratch: pathlib.Path,
+    lock: int | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
+) -> Seated:
+    """Start a referee and a dead man; raise ``HostError`` when they cannot be started.
+
+    ``lock`` is the hall's, or its lane's, where the game is played in one.
+    """
+    referee = fork_server.referee(cores)
+    try:
+        log = scratch / DEAD_MAN_LOG
+        dead_man = handles.DeadMan(log, scratch, lock, limit_seconds, referee, fork_server)
+    except errors.HostError:
+        referee.end()
+        raise
+    return Seated(referee, dead_man, limit_seconds)
+
+
+def seat_together(
+    fork_server: handles.ForkServer, scratch: pathlib.Path, games: int
+) -> list[Seated]:
+    """Start one process for the referees and one for the dead men of several games.
+
+    For games that have no cores of their own; raise ``HostError`` as ``seat``.
+    """
+    referees = fork_server.referees(games)
+    try:
+        log = scratch / DEAD_MAN_LOG
+        dead_men = handles.dead_men(log, scratch, LIMIT_SECONDS, referees, fork_server)
+    except errors.HostError:
+        for referee in referees:
+            referee.end()
+        raise
+    pairs = zip(referees, dead_men, strict=True)
+    return [Seated(referee, dead_man, LIMIT_SECONDS) for referee, dead_man in pairs]
 
 
 class RefereeSession:

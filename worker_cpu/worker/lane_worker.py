@@ -242,7 +242,7 @@ class LaneWorker:
         own = cores.allot(1, spec.threads, sorted(self.lane.cpus))[0]
         scratch = self._directory.scratch_of(lease.attempt)
         limit = self._settings.dead_man_seconds
-        seated = session.Seated(self._fork_server, own, scratch, lock, limit)
+        seated = session.seat(self._fork_server, own, scratch, lock, limit)
         self._kept = _Seats((lease.match, lease.run), lease.attempt, seated)
         if spec.boxes:
             files.write(self._left, " ".join((lease.attempt, *spec.boxes)).encode())

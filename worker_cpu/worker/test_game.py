@@ -117,7 +117,7 @@ def _games(
         for order in orders:
             if official.waits:
                 return
-            seated = session.Seated(fork_server, cores, scratch, lock)
+            seated = session.seat(fork_server, cores, scratch, lock)
             elsewhere = places.of(configured.hall, f"trial-{secrets.token_hex(8)}", None)
             try:
                 ready = elsewhere.seat(pinned.verify(order).order, seated.feed).order

@@ -75,7 +75,7 @@ def _play(
     fork_server: handles.ForkServer, order: contract.GameOrder, scratch: pathlib.Path
 ) -> contract.GameRecord:
     lane = cores.allot(1, 1, cores.available(frozenset()))[0]
-    seated = session.Seated(fork_server, lane, scratch)
+    seated = session.seat(fork_server, lane, scratch)
     seated.feed()
     playing = game.Game(seated, game.Sealed(order), "")
     poll = select.poll()
