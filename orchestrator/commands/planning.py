@@ -70,27 +70,31 @@ class Planner:
 
 
 def planned(offered: catalogue.Catalogue, store: sources.Store, proposed: remote.Proposed) -> Plan:
-    """Fetch both revisions; return what is played. Raise ``FarmError``."""
+    """Fetch all revisions; return what is played. Raise ``FarmError``."""
     offered.check(proposed)
     recipe = offered.recipe(proposed.engine)
-    sides = (
-        ("dev", proposed.tested, proposed.bench, proposed.options),
-        ("base", proposed.against, proposed.bench_against, proposed.options_against),
-    )
+    tuning = catalogue.tuning_of(proposed)
+    own = (proposed.tested, proposed.bench, proposed.options)
+    theirs = (proposed.bench_against, proposed.options_against)
+    others = [own] if tuning else [(each, *theirs) for each in (proposed.against, *proposed.also)]
+    sides = [("dev", *own), *((f"base{at or ''}", *side) for at, side in enumerate(others))]
     engines, builds = [], []
+    described: dict[tuple[str, int | None], tuple[remote.SourceBuild, sources.Revision]] = {}
     for name, revision, bench, options in sides:
         try:
-            build, looked_up = sources.describe(store, recipe, revision, bench)
+            if (revision, bench) not in described:
+                described[revision, bench] = sources.describe(store, recipe, revision, bench)
         except errors.UsageError as error:  # where the repository lies is the operator's business
             why = str(error).removeprefix(f"{recipe.repository}: ")
             raise errors.UsageError(f"{revision} cannot be fetched: {why}") from error
+        build, looked_up = described[revision, bench]
         if not build.bench:
             raise errors.UsageError(NO_BENCH.format(revision))
         if looked_up.submodules:
             log.warning("test.submodules_absent", match=proposed.name, revision=revision)
         engine = contract.EngineSpec(
             id=name,
-            name=f"{build.name}{' (tested)' if name == 'dev' else ''}",
+            name=f"{build.name}{_suffix(name, tunes=tuning is not None)}",
             version=build.commit[:12],
             protocol=recipe.protocol,  # type: ignore[arg-type] # the recipe's pattern says so
             command=(build.program,),
@@ -106,7 +110,8 @@ def planned(offered: catalogue.Catalogue, store: sources.Store, proposed: remote
         check_nodes=test_command.CHECK_NODES,
         reference_nps=recipe.nps,
         time_control=proposed.time_control,
-        games=proposed.games,
+        games=proposed.games if tuning is None else tuning.games,
+        tuning=tuning,
         openings=test_command.openings_of(offered.book(proposed.book), None, "standard"),
         adjudication=proposed.adjudication,
     )
@@ -114,3 +119,10 @@ def planned(offered: catalogue.Catalogue, store: sources.Store, proposed: remote
         test=catalogue.test_of(proposed), priority=proposed.priority, share=proposed.share
     )
     return spec, terms
+
+
+def _suffix(side: str, *, tunes: bool) -> str:
+    """Return what is said of an engine beside its revision."""
+    if tunes:
+        return " +" if side == "dev" else " -"
+    return " (tested)" if side == "dev" else ""

@@ -190,9 +190,18 @@ class Bounds(codec.Message):
     model: Literal["normalized", "logistic"] = "normalized"
 
 
-class Proposed(codec.Message):
-    """A test that an author submits: two revisions of an engine whose recipe the farm has.
+class Tuned(codec.Message):
+    """What an author wants to be tuned by SPSA: parameters as lines of text, one each."""
 
+    parameters: str = pydantic.Field(min_length=1, max_length=4_000)
+    iterations: int = pydantic.Field(ge=1, le=5_000_000)
+    pairs: int = pydantic.Field(default=1, ge=1, le=1_000_000)  # of games with the same values
+
+
+class Proposed(codec.Message):
+    """A test that an author submits: revisions of an engine whose recipe the farm has.
+
+    ``also`` are further opponents (a gauntlet). A tuning has none: the engine meets itself.
     ``bench`` and ``bench_against`` are the nodes of a bench where its commit's message does
     not say them. ``test`` stops it early.
     """
@@ -201,7 +210,9 @@ class Proposed(codec.Message):
     name: MatchName
     engine: Name
     tested: Revision
-    against: Revision
+    against: Revision | Literal[""] = ""
+    also: tuple[Revision, ...] = pydantic.Field(default=(), max_length=7)
+    tuning: Tuned | None = None
     bench: int | None = pydantic.Field(default=None, ge=1, le=1 << 62)
     bench_against: int | None = pydantic.Field(default=None, ge=1, le=1 << 62)
     options: OneLine = pydantic.Field(default="", max_length=1_000)
@@ -217,6 +228,14 @@ class Proposed(codec.Message):
     max_moves: int | None = pydantic.Field(default=None, ge=1, le=10_000)
     priority: int = pydantic.Field(default=0, ge=-1_000_000, le=1_000_000)
     share: int = pydantic.Field(default=1, ge=1, le=1_000_000)
+
+    @pydantic.model_validator(mode="after")
+    def _meets_somebody(self) -> Proposed:
+        if (self.tuning is None) != bool(self.against) or (self.also and not self.against):
+            raise ValueError("give what it plays against, or a tuning, which has no opponent")
+        if self.test is not None and (self.also or self.tuning):
+            raise ValueError("a sequential test is of two engines: leave out its Elo bounds")
+        return self
 
     @property
     def adjudication(self) -> rules.Adjudication:

@@ -337,9 +337,7 @@ class Desk:
         proposed = asked.model_dump(mode="json")
         if len(contract.dumps(proposed)) > PROPOSED_BYTES:
             raise RefusedBatchError("its fields are too long")
-        games = f"{asked.games} games at {asked.time_control.spoken}"
-        about = f"{asked.engine}: {asked.tested} against {asked.against}, {games}"
-        return self._submit(token, asked.name, about, asks=True, proposed=proposed)
+        return self._submit(token, asked.name, _outline(asked), asks=True, proposed=proposed)
 
     def go_on(self, token: worker_tokens.WorkerToken, asked: remote.Agreed) -> dict[str, bool]:
         """Submit a match that was stopped to go on; raise ``RefusedBatchError``."""
@@ -616,6 +614,16 @@ def _require_author(token: worker_tokens.WorkerToken, *matches: str) -> None:
     """Raise ``RefusedBatchError`` where a token's owner may not steer these matches."""
     if not token.author or not all(map(token.allows, matches)):
         raise RefusedBatchError(NO_AUTHOR)
+
+
+def _outline(asked: remote.Proposed) -> str:
+    """Return what an author wants to be tested, in a line."""
+    if asked.tuning is not None:
+        count = f"{asked.tuning.iterations} iterations of {asked.tuning.pairs} pairs"
+        return f"{asked.engine}: {asked.tested} tuned, {count} at {asked.time_control.spoken}"
+    others = ", ".join((asked.against, *asked.also))
+    games = f"{asked.games} games at {asked.time_control.spoken}"
+    return f"{asked.engine}: {asked.tested} against {others}, {games}"
 
 
 def _author(token: worker_tokens.WorkerToken) -> str:

@@ -86,6 +86,11 @@ def field(label: str, name: str, value: object = "", **attributes: object) -> Ma
     return tag("label", label, tag("input", name=name, value=value, **attributes))
 
 
+def lines(label: str, name: str, value: object = "", rows: int = 3) -> Markup:
+    """Return a field of several lines with its label."""
+    return tag("label", label, tag("textarea", value, name=name, rows=rows))
+
+
 def choice(label: str, name: str, options: Iterable[tuple[str, str]], chosen: str) -> Markup:
     """Return a selection with its label, of values and what is shown of them."""
     shown = (

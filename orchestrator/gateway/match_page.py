@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import chess
 from orchestrator.broadcast import test_matches
 from orchestrator.gateway import html
 from orchestrator.ledger import live_games
+from orchestrator.testmatch import worker_review
 
 SHOWN_BUILDS: Final = 100  # builds on workers: the newest
 SHOWN_LOGS: Final = 5  # logs of builds that failed: the newest
@@ -35,8 +35,8 @@ def shown(match: test_matches.Match, secret: str, place: str, *, is_author: bool
             if not is_over
             else None,
             _tuning(test["tuning"]),
-            _builds(builds),
-            _workers(reviews),
+            _builds(builds) if is_author else None,
+            _workers(reviews) if is_author else None,
             _steering(secret, place, line) if is_author else None,
         )
         if part is not None
@@ -149,7 +149,11 @@ def _builds(builds: Sequence[Mapping[str, Any]]) -> html.Markup | None:
     return html.join(parts)
 
 
-def _workers(reviews: Sequence[Any]) -> html.Markup | None:
+def _workers(reviews: Sequence[worker_review.Review]) -> html.Markup | None:
+    """Return who has played; what is found against whom, only when it has stopped him.
+
+    Authors may be workers, too: who sees how near he is to being found plays accordingly.
+    """
     if not reviews:
         return None
     rows = [
@@ -157,13 +161,11 @@ def _workers(reviews: Sequence[Any]) -> html.Markup | None:
             " ".join(review.workers),
             review.games,
             review.faults,
-            f"{review.checks - review.checks_wrong}/{review.checks}",
-            f"10^{max(0.0, review.nats) / math.log(10):.1f}",
-            review.reason or review.state,
+            review.reason,
         )
         for review in reviews
     ]
-    heads = ("workers", "games ", "faults ", "checks ", "evidence ", "")
+    heads = ("workers", "games ", "faults ", "")
     return html.join([html.tag("h2", "Played by"), html.table(heads, rows)])
 
 

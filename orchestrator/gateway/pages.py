@@ -28,6 +28,7 @@ from orchestrator.common import errors, text
 from orchestrator.contract import remote
 from orchestrator.gateway import desk, doors, html, match_page, watching
 from orchestrator.ledger import submissions, worker_tokens
+from orchestrator.testmatch import spsa
 
 log = structlog.get_logger()
 
@@ -35,6 +36,9 @@ HOME: Final = "/work/tests"
 FORM_BYTES: Final = 32_768  # of what a form sends
 FIELDS: Final = 64
 ENDED: Final = 50  # matches that are over in the list: the newest
+LOOKS_A_SECOND: Final = 0.5  # matches looked at, of one token: an old one takes seconds to read
+LOOKS_AT_ONCE: Final = 30
+OWNERS: Final = 200  # in the list of workers: those heard of last
 RECENT_MS: Final = 600_000  # ms: a worker that was heard of since is at work
 DONE: Final = {  # what is said after a form was taken; its key stands in the address
     "submitted": "Submitted. Somebody else has to approve it.",
@@ -70,6 +74,7 @@ class Pages:
         watched: watching.Watched,
     ) -> None:
         self._desk, self._tokens, self._doors, self._watched = dealer, tokens, at_the_door, watched
+        self._looks = doors.Limits(LOOKS_A_SECOND, LOOKS_AT_ONCE)
 
     def routes(self) -> list[routing.Route]:
         """Return the addresses and what answers there."""
@@ -213,11 +218,13 @@ class Pages:
         """Return who plays; of others' tokens authors alone see names."""
         uses, now_ms = self._tokens.uses(), self._desk.now_ms()
         rows = []
-        for token in self._tokens.all():
-            use = uses.get(token.id)
-            if use is None or not (visit.token.author or token.id == visit.token.id):
-                continue
-            seen_ms = int(use.seen.get("at_ms", 0))
+        used = (
+            (int(uses[token.id].seen.get("at_ms", 0)), token, uses[token.id])
+            for token in self._tokens.all()
+            if token.id in uses and (visit.token.author or token.id == visit.token.id)
+        )
+        newest = sorted(used, key=lambda owner: owner[0], reverse=True)
+        for seen_ms, token, use in newest[:OWNERS]:
             rows.append(
                 (
                     token.name,
@@ -237,6 +244,8 @@ class Pages:
 
     def _match(self, visit: Visit) -> responses.Response:
         name = _allowed(visit)
+        if not self._looks.take(visit.token.id):
+            raise doors.AnsweredError(429, "too many matches are looked at with this token", 5)
         shown = self._watched.find(name)
         if shown is None:
             raise doors.AnsweredError(404, f"there is no test match {name}")
@@ -247,9 +256,6 @@ class Pages:
 
     def _live(self, visit: Visit) -> responses.Response:
         name = _allowed(visit)
-        shown = self._watched.find(name)
-        if shown is None:
-            raise doors.AnsweredError(404, f"there is no test match {name}")
         boards = match_page.boards(self._watched.games(name))
         back = html.tag("p", html.tag("a", "The match", href=f"{HOME}/m/{name}"))
         return _page(f"{name}: live games", visit, back, boards, every_seconds=5)
@@ -290,7 +296,7 @@ class Pages:
                 "Engine",
                 choice("Recipe", "engine", named),
                 field("Tested: branch, tag, commit or FORK#BRANCH", "tested", required=True),
-                field("Against", "against", "main", required=True),
+                field("Against", "against", "main"),
                 field("Nodes of its bench, if its commit does not say", "bench", **number),
                 field("Bench of the other one", "bench_against", **number),
                 field("Options (Threads=1 Hash=16)", "options"),
@@ -312,6 +318,16 @@ class Pages:
                 choice("Model", "model", list(MODELS)),
                 field("Alpha", "alpha", 0.05),
                 field("Beta", "beta", 0.05),
+            ),
+            (
+                "Several opponents: a gauntlet, without a sequential test",
+                html.lines("Further opponents, one a line", "also", given.get("also", "")),
+            ),
+            (
+                "Tune by SPSA instead: without an opponent and a sequential test",
+                html.lines(f"Parameters, one a line: {spsa.LINE}", "tuned", given.get("tuned", "")),
+                field("Iterations", "iterations", **number),
+                field("Pairs of games in each", "pairs", **number),
             ),
             (
                 "Early ends (empty: none)",
@@ -429,6 +445,8 @@ def _control(words: str) -> contract.TimeControl:
 def _proposed(fields: Mapping[str, str]) -> remote.Proposed:
     """Read the form of a new test; raise ``ValueError``. What is empty is left out."""
     given = {key: value.strip() for key, value in fields.items() if value.strip()}
+    if "tuned" in given:  # instead of what the form suggests
+        given = {key: given[key] for key in given.keys() - {"against", "also", "elo0", "elo1"}}
     plain = (
         *("name", "engine", "tested", "against", "bench", "bench_against", "options"),
         *("options_against", "book", "games", "priority", "share", "max_moves"),
@@ -438,6 +456,11 @@ def _proposed(fields: Mapping[str, str]) -> remote.Proposed:
     if "elo0" in given or "elo1" in given:
         keys = ("elo0", "elo1", "alpha", "beta", "model")
         wanted["test"] = {key: given[key] for key in keys if key in given}
+    if "also" in given:
+        wanted["also"] = given["also"].split()
+    tuned = {"parameters": "tuned", "iterations": "iterations", "pairs": "pairs"}
+    if any(word in given for word in tuned.values()):
+        wanted["tuning"] = {key: given[word] for key, word in tuned.items() if word in given}
     for rule, words in (
         (
             "draw",

@@ -9,11 +9,13 @@ from __future__ import annotations
 import pathlib
 from typing import Final
 
+import pydantic
+
 from orchestrator.common import errors, files
 from orchestrator.contract import remote
 from orchestrator.engines import sources
 from orchestrator.rating import sprt
-from orchestrator.testmatch import sprt_match
+from orchestrator.testmatch import sprt_match, spsa
 
 BOOK_KINDS: Final = (".pgn", ".epd", ".fen")
 
@@ -68,13 +70,14 @@ class Catalogue:
                 f"name: a test match {proposed.name} was played already: choose another one"
             )
         recipe = self.recipe(proposed.engine)
-        for revision in (proposed.tested, proposed.against):
+        for revision in filter(None, (proposed.tested, proposed.against, *proposed.also)):
             fork, marked, _ = revision.rpartition("#")
             if marked and not recipe.allows(fork):
                 allowed = ", ".join(recipe.forks) or "none"
                 raise errors.UsageError(f"revision: found fork {fork!r}; allowed: {allowed}")
         self.book(proposed.book)
         test_of(proposed)
+        tuning_of(proposed)
         for text in (proposed.options, proposed.options_against):
             options_of(text, "options")
 
@@ -82,6 +85,22 @@ class Catalogue:
 def test_of(proposed: remote.Proposed) -> sprt.Test | None:
     """Return the sequential test that an author wants; raise ``UsageError``."""
     return None if proposed.test is None else sprt.Test(**dict(proposed.test))
+
+
+def tuning_of(proposed: remote.Proposed) -> spsa.Tuning | None:
+    """Return the tuning that an author wants; raise ``UsageError``."""
+    wanted = proposed.tuning
+    if wanted is None:
+        return None
+    try:
+        parameters = tuple(spsa.parameters(wanted.parameters, "parameters"))
+        counts = {"iterations": wanted.iterations, "pairs": wanted.pairs}
+        tuning = spsa.Tuning(parameters=parameters, **counts)
+    except pydantic.ValidationError as error:
+        raise errors.UsageError(f"parameters: {spsa.why(error)}") from None
+    if tuning.games > sprt_match.MOST:
+        raise errors.UsageError(f"tuning: {tuning.games} games; at most {sprt_match.MOST}")
+    return tuning
 
 
 def options_of(text: str, where: str) -> dict[str, str]:

@@ -176,6 +176,7 @@ def scene(
     house.data = tmp_path
     for name in ("A_SECOND", "ADDRESS_A_SECOND", "WRONG_A_SECOND", "BYTES_A_SECOND"):
         monkeypatch.setattr(doors, name, 0.0)
+    monkeypatch.setattr(pages, "LOOKS_A_SECOND", 0.0)
     with store.connect(redis.url_of("gateway")) as own, house.serving(own) as client:
         made = Scene(redis, client)
         yield made

@@ -207,11 +207,18 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
         ({"time_control": "fast"}, "time control"),
         ({"options": "Hash"}, "NAME=VALUE"),
         ({"options": f"A={NASTY}" + "x" * 2_000}, "options"),
+        ({"draw_count": "8"}, "all of its 3 numbers"),
+        ({"also": "main main"}, "leave out its Elo bounds"),
+        ({"also": "main\n--x", "elo0": "", "elo1": ""}, "also"),
+        ({"against": ""}, "what it plays against"),
+        ({"tuned": "Razor", "iterations": "5"}, "line 1"),
+        ({"tuned": "Razor, int, 300, 100, 600, 20, 0.002", "iterations": "9" * 12}, "iterations"),
         ({"draw_count": "9" * 5_000, "draw_number": "1", "draw_score": "1"}, "draw"),
     ):
         answer = browser.post("/new", **NEW | wrong)
         assert (answer.status_code, why in answer.text) == (422, True), (wrong, answer.text)
         assert 'value="fix"' in answer.text or "tested" in wrong
+        assert "submitted" not in str(answer.url)
         assert "<script" not in answer.text
     answer = browser.post("/new", **NEW)
     assert (answer.status_code, "Submitted" in answer.text) == (200, True), answer.text
@@ -219,9 +226,13 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
     assert "Withdraw" in answer.text
     assert "Approve" not in answer.text, "nobody approves own ones"
     assert browser.post("/m/dev-1/approve").status_code == 409
+    tuned = {"tuned": "Razor, int, 300, 100, 600, 20, 0.002", "iterations": "5", "pairs": "2"}
+    answer = browser.post("/new", **NEW | tuned | {"name": "dev-t"})
+    assert "fix tuned, 5 iterations of 2 pairs" in answer.text
+    assert "Taken out" in browser.post("/m/dev-t/refuse").text
     assert browser.post("/new", **NEW).status_code == 422, "sent again it waits once"
     waiting = submissions.RedisSubmissions(scene.ledger.server)
-    assert [each.proposed["tested"] for each in waiting.all()] == ["fix"]
+    assert [each.proposed["tested"] for each in waiting.all() if not each.refused_by] == ["fix"]
     stranger = Browser(str(scene.client.base_url))
     stranger.login(_author(scene, "dora", "other-*"))
     assert "dev-1" not in stranger.get().text
@@ -232,8 +243,7 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
     assert stranger.get("/new").status_code == 409
     stranger.login(_author(scene, "carl"))
     assert "Approved" in stranger.post("/m/dev-1/approve").text
-    (approved,) = waiting.all()
-    assert approved.ready
+    assert [each.match for each in waiting.all() if each.ready] == ["dev-1"]
     stranger.client.close()
 
 
@@ -255,7 +265,12 @@ def test_an_approved_test_is_fetched_and_kept_and_its_workers_build_it(
     assert scene.ask("submit", berta, **missing).json() == {"recorded": True}
     unsigned = {**asked, "name": "dev-signed", "bench": 7}
     assert scene.ask("submit", berta, **unsigned).json() == {"recorded": True}
-    for name in ("dev-1", "dev-none", "dev-signed"):
+    lots = {"tested": "fix", "engine": "tiny", "time_control": {"nodes": 20}, "games": 12}
+    tuning = {"parameters": "Razor, int, 300, 100, 600, 20, 0.002", "iterations": 5, "pairs": 2}
+    assert scene.ask("submit", berta, name="dev-t", tuning=tuning, **lots).status_code == 200
+    gauntlet = {"against": "main", "also": ["fix", "main"]}
+    assert scene.ask("submit", berta, name="dev-g", **gauntlet, **lots).status_code == 200
+    for name in ("dev-1", "dev-none", "dev-signed", "dev-t", "dev-g"):
         assert scene.ask("approve", carl, match=name).json() == {"recorded": True}
     monkeypatch.setenv("FARM_DATA", str(house.data))
     monkeypatch.setenv("FARM_REDIS_URL", redis.url_of("orchestrator"))
@@ -282,8 +297,18 @@ def test_an_approved_test_is_fetched_and_kept_and_its_workers_build_it(
         assert keepers._matches["dev-signed"].spec.builds[0].bench == 7  # type: ignore[union-attr]
         lane = lanes.Lane("hall", "a", "host", frozenset({0}), 4096)
         assert "builds-from-source" in lanes.Needs(boxes=spec.boxes).unmet(lane)
-        assert set(lane_store.RedisLanes(ledger.server).matches()) == {"dev-1", "dev-signed"}
-        scene.lanes.close_match("dev-signed")
+        opened = {"dev-1", "dev-signed", "dev-t", "dev-g"}
+        assert set(lane_store.RedisLanes(ledger.server).matches()) == opened
+        engines = keepers._matches["dev-g"].spec.engines
+        assert [engine.name for engine in engines] == [
+            *("Tiny fix (tested)", "Tiny main", "Tiny fix", "Tiny main")
+        ]
+        tuned = keepers._matches["dev-t"].spec
+        assert (tuned.games, [engine.name for engine in tuned.engines]) == (
+            *(20, ["Tiny fix +", "Tiny fix -"]),
+        )
+        for name in opened - {"dev-1"}:
+            scene.lanes.close_match(name)
         dealt = scene.claim("b1", berta, files=[], builds=True)
         assert [build["bench"] for build in dealt["builds"]] == [9323, 9324]
         assert dealt["orders"] == []
@@ -296,7 +321,7 @@ def test_an_approved_test_is_fetched_and_kept_and_its_workers_build_it(
             match.close()
         again = keep_tests.Keepers(ledger, house.data / "tests")
         assert again._pass(), "a keeper that comes after goes on with them"
-        assert sorted(again._matches) == ["dev-1", "dev-signed"]
+        assert again._matches.keys() == opened
         for match in again._matches.values():
             match.end("the test is over")
             match.close()
@@ -344,6 +369,18 @@ def test_what_people_and_workers_call_themselves_is_text(
     assert "&lt;script&gt;" in page
     assert page.count('class="graph"') == 2
     assert "+4 =0 -4" in page
+    assert "evidence" not in page, "who plays does not see how near he is to being found"
+    worker = Browser(str(scene.client.base_url))
+    worker.login(scene.secret)
+    plain = worker.get("/m/dev-1").text
+    assert "+4 =0 -4" in plain
+    assert "Played by" not in plain
+    assert "Builds" not in plain
+    assert "berta" not in worker.get().text, "of others' tokens authors alone are told"
+    for _ in range(pages.LOOKS_AT_ONCE):
+        last = worker.get("/m/dev-404").status_code
+    assert last == 429
+    worker.client.close()
     assert browser.get("/m/..%2f..%2fetc").status_code == 404
     assert browser.get("/m/dev-404").status_code == 404
 
