@@ -304,3 +304,28 @@ def test_the_dead_man_of_idle_engines_is_fed_while_a_result_waits(
     lease = lanes.Lease("main", "a", "second", contract.Token(1, 1), "m", (1,), "w", "h", 0)
     keeper._record(lease, session.Interrupted("host", "as an example"), goes_on=True)
     assert seen == ["fed", "asked"] * 5
+
+
+def test_each_engine_of_a_lane_gets_half_of_the_lanes_memory(tmp_path: pathlib.Path) -> None:
+    """The two together stay within it; where a lane has no bound, the hall's for engines holds."""
+    whole = settings.HallSettings(
+        "hall-1", tmp_path, "", "h1", "w", engine_sandbox="plain", engine_memory_mb=512
+    )
+    bounds = {
+        lane_memory: lane_worker._confinement(
+            dataclasses.replace(whole, lane="a", lane_memory_mb=lane_memory)
+        ).memory_mb
+        for lane_memory in (None, 8_192, 65, 1)
+    }
+    assert bounds == {None: 512, 8_192: 4_096, 65: 32, 1: 1}
+
+
+def test_a_lane_without_a_bound_has_its_cores_share_of_the_hosts_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten of twenty cores of a host of 64 GiB: 32 GiB."""
+    sizes = {"SC_PAGE_SIZE": 4_096, "SC_PHYS_PAGES": 64 * 2**30 // 4_096}
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__)
+    monkeypatch.setattr(os, "cpu_count", lambda: 20)
+    assert lane_worker._share_of_memory_mb(10) == 32 * 1_024
+    assert lane_worker._share_of_memory_mb(20) == 64 * 1_024

@@ -73,6 +73,7 @@ def test_a_restore_over_a_living_ledger_frees_the_halls(ledger: scene.Twin) -> N
     assert ledger.offered("main") == {}
     assert ledger.renew("main", token, "a2", 0, 0) == api.Fenced()
     ledger.reindex(restoring.index("s1", entries, {}, len(entries)))
+    assert ledger.seasons() == ("s1",), "it is listed once"
     scene.offer(ledger, "g2")
     with pytest.raises(errors.LedgerUncheckedError):
         scene.claimed(ledger, "a3", "g2")
