@@ -60,6 +60,12 @@ def test_a_cups_bracket_grows_to_its_end(browser: sync_api.Browser, tmp_path: pa
         sync_api.expect(page.locator("#panel .round").first).to_be_visible()
         check_rounds(page, tape.folded())
         check_ahead(page, tape.folded())
+        for width, height in ((1280, 720), (2560, 1440)):  # the matches beside the game, uncut
+            page.set_viewport_size({"width": width, "height": height})
+            assert (
+                page.locator("#beside .scroll").evaluate("at => at.scrollWidth - at.clientWidth")
+                <= 0
+            )
         page.evaluate("window.kept = true")
         tape.shown = len(tape.journal)
         whole = tape.folded()

@@ -175,6 +175,11 @@ def test_game_clocks_and_standings_are_seen_at_once(browser: sync_api.Browser, u
         assert rows.count() == 6
         sync_api.expect(opened.locator(".clock")).to_have_count(2)
         assert opened.evaluate(INSIDE) == []
+        opened.set_viewport_size({"width": 1440, "height": 1260})  # higher than the board can be
+        board, card = (opened.locator(name).bounding_box() for name in ("#board", "#card-bottom"))
+        assert board is not None
+        assert card is not None
+        assert card["y"] - board["y"] - board["height"] < 40
         opened.set_viewport_size({"width": 2560, "height": 1440})
         box = opened.locator("#beside").bounding_box()
         assert box is not None

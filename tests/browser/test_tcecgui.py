@@ -87,7 +87,7 @@ def wait(page: sync_api.Page, true: Callable[[], bool], what: str) -> None:
 def test_it_shows_a_running_game_and_its_tables(tmp_path: pathlib.Path) -> None:
     """Moves, players, crosstable and schedule in the viewer are those of the ledger."""
     with theatre.stage(tmp_path) as web:
-        theatre.season(web.farm, delay_ms=150)
+        theatre.season(web.farm, delay_ms=400)
         live = web.feeds / "live.pgn"
         web.farm.wait(
             lambda: live.exists() and live.read_text().count("wv=") > 6, 60, "a game in flight"
@@ -108,7 +108,20 @@ def test_it_shows_a_running_game_and_its_tables(tmp_path: pathlib.Path) -> None:
             game = state.game(running.game)
             players = page.evaluate("[0, 1].map(side => xboards.live.players[side].name)")
             assert players == [state.engines[one].name for one in (game.white, game.black)]
+            wait(page, lambda: speeds(page) == ["1Mnps"] * 2, "the engines' speeds")
             check_tables(page, web)
+
+
+def speeds(page: sync_api.Page) -> list[str]:
+    """Return the speeds of both engines as they are shown.
+
+    The viewer doubts a speed of more than three times the nodes by the move's time and half a
+    second, and shows it as 0.
+    """
+    found: list[str] = page.evaluate(
+        "[0, 1].map(n => document.querySelector(`#speed${n}`).innerText)"
+    )
+    return found
 
 
 def check_tables(page: sync_api.Page, web: theatre.Web) -> None:
