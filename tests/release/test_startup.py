@@ -81,6 +81,12 @@ def test_messages_are_small_in_memory(module: str) -> None:
     assert int(said) < 4_000  # KB
 
 
+def test_a_lane_loads_no_ssh_library() -> None:
+    """It is 8 MB in a hall or lane, and of use to those alone that have a GPU box."""
+    loaded = python("import sys, worker_cpu.tasks; print('paramiko' in sys.modules)")
+    assert loaded.strip() == "False"
+
+
 READY = """
 import collections, sys
 from orchestrator import contract

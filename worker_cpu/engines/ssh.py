@@ -8,9 +8,10 @@ may repair (``OSError``, ``paramiko``'s own) is told apart from what only people
 from __future__ import annotations
 
 import contextlib
+import pathlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import paramiko
 
@@ -18,6 +19,7 @@ from orchestrator import contract
 from orchestrator.common import errors
 
 KEY_TYPES = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}  # where the two names differ
+BROKEN = (OSError, paramiko.SSHException, EOFError)  # a network that may be there again
 USER_TIMEOUT_MS = 60_000  # ms: unacknowledged bytes end a connection long after the grace
 
 
@@ -39,6 +41,25 @@ def transport(seat: contract.SeatAddress, key: str, seconds: float) -> Iterator[
             made.close()
     finally:
         sock.close()
+
+
+def put(
+    seat: contract.SeatAddress,
+    key: str,
+    seconds: float,
+    files: Mapping[str, pathlib.Path],
+    meanwhile: Callable[[], None],
+) -> None:
+    """Put files of this host to paths there, each whole or not at all; raise as ``transport``.
+
+    ``seconds`` are for the connection; ``meanwhile`` is called while files are on their way.
+    """
+    with transport(seat, key, seconds) as made:
+        sftp = paramiko.SFTPClient.from_transport(made)
+        assert sftp is not None
+        for path, file in files.items():
+            sftp.put(str(file), f"{path}.part", callback=lambda *_: meanwhile())
+            sftp.posix_rename(f"{path}.part", path)
 
 
 class Connection:

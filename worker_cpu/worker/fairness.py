@@ -9,14 +9,11 @@ Without a record there is no gate.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pathlib
 import secrets
-import select
 import statistics
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import chess
@@ -27,7 +24,6 @@ from orchestrator import contract
 from orchestrator.common import errors, files
 from worker_cpu import settings
 from worker_cpu.builtin_engine import search
-from worker_cpu.engines import agent_wire, ssh
 from worker_cpu.hall import gpu_hosts, gpu_seats
 from worker_cpu.host import speed
 
@@ -38,8 +34,6 @@ SLOWEST, FASTEST = 0.9, 1.15  # of the recorded speed; a host much faster is ano
 RTT_FACTOR, RTT_MS = 2.0, 5.0  # a round trip may be so much longer than the recorded one
 JITTER_FACTOR, JITTER_MS = 3.0, 5.0
 OFFSET_MS = 500.0  # of the time of day: dates of one game from two hosts
-ECHOES = 40
-ECHO_SECONDS = 10.0  # s: for one echo; a link that is slower plays nothing
 _SIGNED_NODES = 2_000
 
 
@@ -95,11 +89,14 @@ def of_hall(hall: settings.HallSettings) -> Figures:
 
 def of_box(name: str, box: gpu_hosts.BoxAddress, places: gpu_seats.GpuSeats, hall: str) -> Figures:
     """Measure a box and the way to it, by a seat that runs nothing."""
+    # Its SSH library is 8 MB of memory in every hall and lane; few of them have a box.
+    from worker_cpu.worker import box_echoes  # noqa: PLC0415
+
     attempt = f"bench-{secrets.token_hex(4)}"
     wished = places.of(hall, attempt, None)
     try:
         answer = wished.bench(name, box)
-        echoes = _echoes(
+        echoes = box_echoes.measure(
             box.seat(name, answer.seats["white"], secret=answer.secrets.get("white", ""))
         )
     finally:
@@ -116,67 +113,6 @@ def of_box(name: str, box: gpu_hosts.BoxAddress, places: gpu_seats.GpuSeats, hal
         offset_ms=min(echoes)[1] / 1e6,  # of the fastest echo: the least of it is network
         gpus=answer.bench.gpus,
     )
-
-
-def _echoes(seat: contract.SeatAddress) -> list[tuple[int, int]]:
-    """Return round trips and clock offsets (ns), one after the other."""
-    try:
-        with contextlib.closing(ssh.Connection(seat, ECHO_SECONDS)) as connection:
-            echoes = list(_measured(connection, seat.secret))
-            _say(connection, agent_wire.Message("end", 1, 0, b'{"quit":"","quit_ms":0}'))
-            _await_end(connection)
-            return echoes
-    except (OSError, agent_wire.StreamError) as error:
-        raise errors.HostError(f"{seat.box}: {error or type(error).__name__}") from error
-
-
-def _await_end(connection: ssh.Connection) -> None:
-    """Wait until the agent hangs up: its seat is free then."""
-    parser = agent_wire.Parser()
-    with contextlib.suppress(errors.HostError, OSError):
-        while True:
-            for message in _heard(connection, parser):
-                if message.kind == "over":
-                    _say(connection, agent_wire.Message("grant", message.number, 0))
-
-
-def _measured(connection: ssh.Connection, secret: str) -> Iterator[tuple[int, int]]:
-    parser = agent_wire.Parser()
-    _say(connection, agent_wire.Message("join", 0, 0, secret.encode()))
-    for number in range(1, ECHOES + 1):
-        asked_ns, wall_ns = time.monotonic_ns(), time.time_ns()
-        _say(connection, agent_wire.Message("echo", number, 0))
-        theirs = _echo(connection, parser, number)
-        rtt_ns = time.monotonic_ns() - asked_ns
-        yield rtt_ns, theirs - wall_ns - rtt_ns // 2
-
-
-def _echo(connection: ssh.Connection, parser: agent_wire.Parser, number: int) -> int:
-    while True:
-        for message in _heard(connection, parser):
-            if message.kind == "gone":
-                raise errors.HostError(message.payload.decode(errors="replace"))
-            if message.kind == "ask":
-                _say(connection, agent_wire.Message("grant", 0, message.number))
-            if message.kind == "echo" and message.number == number:
-                return int(message.payload)
-
-
-def _heard(connection: ssh.Connection, parser: agent_wire.Parser) -> list[agent_wire.Message]:
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if not poll.poll(ECHO_SECONDS * 1000):
-        raise errors.HostError(f"no answer within {ECHO_SECONDS:g} s")
-    data = connection.receive()
-    if data == b"":
-        raise errors.HostError("the channel was closed")
-    return parser.feed(data or b"")
-
-
-def _say(connection: ssh.Connection, message: agent_wire.Message) -> None:
-    data = message.encode()
-    while data:
-        data = data[connection.send(data) :]
 
 
 # -- the band ----------------------------------------------------------------------------
