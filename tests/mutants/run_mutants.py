@@ -9,12 +9,14 @@ each is a hole in the tests, or changes nothing. Exit code 1 where fewer than --
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import os
 import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -86,6 +88,14 @@ def run(tree: pathlib.Path, tests: list[str]) -> bool:
     return done.returncode in {PASSED, NOTHING}
 
 
+def end_left(tree: pathlib.Path) -> None:
+    """End what a mutant has left running: one that cannot end its agent may go on at full speed."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if f"{tree}/".encode() in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
 def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: mutate.Mutant) -> bool:
     """Say whether no test notices a mutant; the tree is afterwards as it was."""
     path = tree / file
@@ -97,6 +107,7 @@ def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: muta
         near = named(tree, file, tests)
         return (not near or run(tree, near)) and run(tree, list(tests))
     finally:
+        end_left(tree)
         path.write_bytes(whole)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 

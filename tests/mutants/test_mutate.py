@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import pathlib
+import signal
+import subprocess
+import sys
+
 import mutate
+import run_mutants
 
 PYTHON = '''
 @functools.lru_cache(maxsize=9, typed=True)
@@ -37,3 +43,18 @@ def test_a_script_is_changed_in_one_place_at_a_time() -> None:
     ]
     assert [mutant.line for mutant in made] == [1, 1, 1, 1, 2, 2]
     assert all(mutant.text != LUA for mutant in made)
+
+
+def test_what_a_mutant_has_left_running_is_ended(tmp_path: pathlib.Path) -> None:
+    """A process in a session of its own that runs a file of the tree; no other one."""
+    wait = [sys.executable, "-c", "input()"]
+    with (
+        subprocess.Popen(
+            [*wait, tmp_path / "farm" / "agent.py"], stdin=subprocess.PIPE, start_new_session=True
+        ) as left,
+        subprocess.Popen([*wait, tmp_path / "other"], stdin=subprocess.PIPE) as other,
+    ):
+        run_mutants.end_left(tmp_path / "farm")
+        assert left.wait() == -signal.SIGKILL
+        assert other.poll() is None
+        other.kill()
