@@ -8,7 +8,7 @@ import click
 
 from orchestrator.commands import common, paths
 from orchestrator.common import errors
-from orchestrator.ledger import mirror
+from orchestrator.ledger import journal_mirror
 from orchestrator.serve import archive as archives
 
 _EVERY = 50  # games: so often is told how far it is
@@ -56,7 +56,7 @@ def export_site(
         if site.is_match(path):
             _export_match(path, folder, pgn, as_json=as_json)
             return
-        journal = mirror.read(path)
+        journal = journal_mirror.read(path)
     except OSError as error:
         raise errors.HostError(f"{path}: cannot be read: {errors.reason(error)}") from error
     if not journal:

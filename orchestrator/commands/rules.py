@@ -11,7 +11,7 @@ from orchestrator import contract
 from orchestrator.commands import common, completing, programs, tablebases
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors
-from orchestrator.ledger import mirror
+from orchestrator.ledger import journal_mirror
 from orchestrator.season import final_standings as season_outcome
 from orchestrator.season import verify_seed
 from orchestrator.season.file import describe, load
@@ -132,7 +132,7 @@ def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> Non
 def _journal(name: str) -> list[contract.Entry]:
     path = pathlib.Path(name)
     if path.is_file():
-        return mirror.read(path)
+        return journal_mirror.read(path)
     with common.open_ledger() as ledger:
         common.fold(ledger, name)  # refused where there is none
         return list(common.journal(ledger, name))

@@ -3,7 +3,7 @@
 Each method is one request of a worker whose token is valid, and blocks as long as Redis needs.
 Nothing that a worker says reaches further than its own batch: its games are read from the
 ledger, their orders from the match's specification, and each result is played again
-(``testmatch.verification``) before it is journaled under the batch's token.
+(``testmatch.remote_game_check``) before it is journaled under the batch's token.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from orchestrator.ledger import (
     submissions,
     worker_tokens,
 )
-from orchestrator.testmatch import catalogue, orders, spsa, verification
+from orchestrator.testmatch import catalogue, orders, remote_game_check, spsa
 
 log = structlog.get_logger()
 
@@ -228,7 +228,7 @@ class Desk:
         for game in reported.games:
             try:
                 reply = self._record(batch, game, seen)
-            except (verification.WrongGameError, errors.BookError) as error:
+            except (remote_game_check.WrongGameError, errors.BookError) as error:
                 self._batches.give_back(batch.id, token.id, reported.token, refused=True)
                 ids = {"match": batch.match, "game": game.number, "batch": batch.id}
                 log.warning("game.refused", worker=batch.worker, why=str(error), **ids)
@@ -440,7 +440,7 @@ class Desk:
             data = contract.dumps(entry | seen)
         reply = self._batches.record(batch, game.number, data)
         if isinstance(reply, batches.ForeignGame):
-            raise verification.WrongGameError(f"game {game.number} is none of this batch's")
+            raise remote_game_check.WrongGameError(f"game {game.number} is none of this batch's")
         match = self._match(batch.match, batch.run)
         recorded = isinstance(reply, api.Recorded)
         if recorded and match is not None and match.spec.is_check(game.number):
@@ -640,8 +640,8 @@ def _journaled(
     batch: batches.Batch, order: contract.GameOrder, game: remote.PlayedGame, now_ms: int
 ) -> dict[str, object]:
     """Return what the journal keeps of a result, as a lane writes it; raise ``WrongGameError``."""
-    checked = verification.verified(order, game, now_ms - batch.begun_ms)
-    whole = verification.record(
+    checked = remote_game_check.verified(order, game, now_ms - batch.begun_ms)
+    whole = remote_game_check.record(
         order, game, checked, attempt=batch.id, host=batch.worker, ended_ms=now_ms
     )
     outcome, text = whole.outcome, records.pgn(whole, played=checked.played)

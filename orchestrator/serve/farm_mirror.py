@@ -13,7 +13,7 @@ import pathlib
 import structlog
 
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, store
+from orchestrator.ledger import api, journal_mirror, store
 
 log = structlog.get_logger()
 
@@ -26,7 +26,7 @@ class FarmMirror:
     def __init__(self, ledger: store.RedisLedger, root: pathlib.Path) -> None:
         self._ledger = ledger
         self._path = root / api.FARM / "journal.jsonl"
-        self._mirror: mirror.Mirror | None = None
+        self._mirror: journal_mirror.Mirror | None = None
         self._broken = ""  # why the mirror is left as it is
         self._refused = ""  # what the disk said last
         self._run_id = ""  # the server that answered last
@@ -73,7 +73,7 @@ class FarmMirror:
 
     def _extend(self, last: int) -> None:
         if self._mirror is None:
-            self._mirror, self._seen = mirror.Mirror(self._path), 0
+            self._mirror, self._seen = journal_mirror.Mirror(self._path), 0
         if self._mirror.last > last:
             raise errors.LedgerDamagedError(
                 f"Redis holds {last} entries of the farm's journal, {self._path}"

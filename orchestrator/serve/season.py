@@ -17,7 +17,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, store
+from orchestrator.ledger import api, journal_mirror, store
 from orchestrator.season import decide
 from orchestrator.season.fold import amendments, entries, events, orders, pairing, state
 from orchestrator.serve import archive, backoff, interruptions
@@ -93,7 +93,9 @@ class SeasonRunner:
         self._ledger = ledger
         self._archive = archive.SeasonArchive(root, season)
         self._archived, last = ledger.mirrored(season), ledger.last(season)
-        self._mirror = mirror.Mirror(self._archive.journal)  # its lock stays: Redis was asked first
+        self._mirror = journal_mirror.Mirror(
+            self._archive.journal
+        )  # its lock stays: Redis was asked first
         if self._mirror.cut:
             log.warning("mirror.torn", season=season, bytes=len(self._mirror.cut))
         self._refuse_shorter_journal(last)

@@ -27,7 +27,7 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.common import errors, files
-from orchestrator.ledger import api, lane_store, lanes, mirror, store
+from orchestrator.ledger import api, journal_mirror, lane_store, lanes, store
 from orchestrator.rating import elo, results, sprt, tally
 from orchestrator.testmatch import orders, spsa, worker_review, worker_verdicts
 
@@ -330,7 +330,7 @@ class Keeper:
         self._why = ""
         self._faults: list[str] = []
         self._failed_builds: dict[str, str] = {}  # by worker and engine: why
-        self._mirror = mirror.Mirror(directory / "journal.jsonl")
+        self._mirror = journal_mirror.Mirror(directory / "journal.jsonl")
         self._end = ""  # the mirror's last line
         self._by = api.FARM
         self._keeps = False  # the match is open, and nobody else keeps it
@@ -342,7 +342,7 @@ class Keeper:
         (directory / "set-aside.pgn").unlink(missing_ok=True)
         self._unsorted = False  # the PGN files hold results that were set aside since
         longest = spec.model_copy(update={"games": MOST})  # it may have been shortened since
-        for entry in mirror.entries(self._mirror.path):
+        for entry in journal_mirror.entries(self._mirror.path):
             if why := _wrong(entry, longest):
                 raise errors.LedgerDamagedError(
                     f"{self._mirror.path}: line {entry.seq} ({entry.kind}) cannot be counted:"
@@ -663,7 +663,7 @@ class Keeper:
         again = Results(self._spec)
         last_entry = {  # game to the last entry that was counted as its result
             entry.data["game"]: entry.seq
-            for entry in mirror.entries(self._mirror.path)
+            for entry in journal_mirror.entries(self._mirror.path)
             if again.take(entry)
         }
         counted = {seq for game, seq in last_entry.items() if again.tally.has(game)}
@@ -672,7 +672,7 @@ class Keeper:
             self._pgn.open("w", encoding="utf-8") as good,
             aside.open("w", encoding="utf-8") as bad,
         ):
-            for entry in mirror.entries(self._mirror.path):
+            for entry in journal_mirror.entries(self._mirror.path):
                 if entry.kind == lanes.GAME and not self._spec.is_check(entry.data["game"]):
                     file = good if entry.seq in counted else bad
                     file.write(f"{entry.data['pgn']}\n")
@@ -757,7 +757,7 @@ def set_aside(
 def folded(directory: pathlib.Path, spec: orders.Spec) -> Results:
     """Fold the results of a match's mirror, for a look beside its keeper."""
     folded_results = Results(spec)
-    for entry in mirror.entries(directory / "journal.jsonl"):
+    for entry in journal_mirror.entries(directory / "journal.jsonl"):
         folded_results.take(entry)
     return folded_results
 
@@ -775,7 +775,7 @@ def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
     """Read a match from its mirror, beside its keeper."""
     results_folded = folded(directory, spec)
     counted, builds, lost = results_folded.tally, [], 0
-    for entry in mirror.entries(directory / "journal.jsonl"):
+    for entry in journal_mirror.entries(directory / "journal.jsonl"):
         if entry.kind == lanes.BUILD:
             builds.append(entry.data)
         lost += entry.kind == lanes.LOST

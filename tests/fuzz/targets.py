@@ -31,7 +31,7 @@ from orchestrator.audit import reading
 from orchestrator.broadcast.content import variations
 from orchestrator.common import errors
 from orchestrator.contract import rings
-from orchestrator.ledger import mirror
+from orchestrator.ledger import journal_mirror
 from orchestrator.rating import headers
 from orchestrator.season import decide, views
 from orchestrator.season.file import load
@@ -251,7 +251,7 @@ def _mirror(data: bytes) -> None:
     with tempfile.NamedTemporaryFile(prefix="farm-fuzz-") as file:
         file.write(data)
         file.flush()
-        mirror.read(pathlib.Path(file.name))
+        journal_mirror.read(pathlib.Path(file.name))
 
 
 RING = {

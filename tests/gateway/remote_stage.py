@@ -13,7 +13,7 @@ from collections.abc import Callable
 import harness
 
 from orchestrator import contract
-from orchestrator.ledger import batches, keys, mirror, store
+from orchestrator.ledger import batches, journal_mirror, keys, store
 
 ENGINE = pathlib.Path(sys.executable).with_name("farm-engine")
 ROSTER = """
@@ -142,7 +142,7 @@ class Stage:
     def journal(self) -> list[contract.Entry]:
         """Return what the match's keeper has on disk."""
         path = self.root / "match" / "tests" / "m" / "journal.jsonl"
-        return list(mirror.entries(path)) if path.exists() else []
+        return list(journal_mirror.entries(path)) if path.exists() else []
 
     def leased(self) -> dict[str, list[int]]:
         """Return what is leased: batch to games without a result."""

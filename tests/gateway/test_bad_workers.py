@@ -14,7 +14,7 @@ import told
 from orchestrator import contract
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
-from orchestrator.ledger import batches, lane_store, lanes, mirror, store, worker_tokens
+from orchestrator.ledger import batches, journal_mirror, lane_store, lanes, store, worker_tokens
 from orchestrator.testmatch import catalogue, orders, sprt_match, worker_verdicts
 
 GAMES, LONG_MS = 6, 600_000
@@ -95,7 +95,7 @@ class Scene:
     def kinds(self) -> list[str]:
         """Return the kinds of the match's entries, each once."""
         path = self.root / "tests" / "m" / "journal.jsonl"
-        return list(dict.fromkeys(entry.kind for entry in mirror.entries(path)))
+        return list(dict.fromkeys(entry.kind for entry in journal_mirror.entries(path)))
 
 
 HERE = ("w", "h1", 1 << 50)

@@ -15,7 +15,7 @@ import harness
 import pytest
 
 from orchestrator.common import errors
-from orchestrator.ledger import lane_store, mirror, seat_store
+from orchestrator.ledger import journal_mirror, lane_store, seat_store
 from orchestrator.ops import supervisor
 from worker_cpu import settings
 from worker_cpu.worker import lane_worker
@@ -70,7 +70,9 @@ def test_a_match_with_an_engine_on_a_box_survives_its_worker(
         try:
             farm.wait(lambda: bool(known.lanes_of(harness.HALL)), 60, "the lane")
             with match(boxed, "far", *words) as keeper:
-                farm.wait(lambda: journal.exists() and len(mirror.read(journal)) > 2, 90, "games")
+                farm.wait(
+                    lambda: journal.exists() and len(journal_mirror.read(journal)) > 2, 90, "games"
+                )
                 assert {one.hall for one in held.gpu_holders().values()} == {harness.HALL}
                 os.kill(lane.pid, signal.SIGKILL)
                 lane.process.wait()  # type: ignore[union-attr]

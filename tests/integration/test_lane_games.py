@@ -18,7 +18,7 @@ import structlog
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import lane_store, lanes, mirror, store
+from orchestrator.ledger import journal_mirror, lane_store, lanes, store
 from orchestrator.ops import supervisor
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders, sprt_match
@@ -144,7 +144,7 @@ class Kept:
 
     def results(self) -> list[contract.Entry]:
         """Return what the mirror on disk tells."""
-        return mirror.read(self.directory / "journal.jsonl")
+        return journal_mirror.read(self.directory / "journal.jsonl")
 
     def played_by(self, lane: str) -> int:
         """Return how many results came from a lane."""

@@ -16,7 +16,7 @@ from twins import memory
 
 from orchestrator import commands, contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, restoring, store
+from orchestrator.ledger import api, journal_mirror, restoring, store
 from orchestrator.ops import fsck
 from orchestrator.ops.fsck import findings
 from orchestrator.ops.recovery import backup, leftovers, restore
@@ -119,7 +119,7 @@ def test_an_empty_redis_is_filled_from_mirror_and_archive(scene: Scene) -> None:
     assert scene.fsck() == []
     farm = scene.ledger.read(api.FARM)
     assert [entry.kind for entry in farm] == ["season_launched", "ledger_restored"]
-    assert mirror.read(scene.archive / "farm" / "journal.jsonl") == farm
+    assert journal_mirror.read(scene.archive / "farm" / "journal.jsonl") == farm
 
 
 def test_a_lagging_redis_gets_what_it_lost_and_fences_its_workers(scene: Scene) -> None:
@@ -152,7 +152,7 @@ def test_a_lost_disk_is_filled_from_redis_alone(scene: Scene) -> None:
     assert plan.lost == ("league.1", "league.2", "league.3")
     before = scene.ledger.read("s", 0, 10_000)
     scene.restore()
-    assert mirror.read(scene.archive / "s" / "journal.jsonl") == before
+    assert journal_mirror.read(scene.archive / "s" / "journal.jsonl") == before
     scene.play()
     assert scene.state().finished
     told = {one.finding.place.split("/")[-2] for one in scene.fsck()}
@@ -275,7 +275,7 @@ def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:
     spool.parent.mkdir(parents=True)
     spool.write_bytes(b"{}\n" + record)
     journal = scene.archive / "s" / "journal.jsonl"
-    with mirror.Mirror(journal) as kept:  # mirrored, not archived: the moment of a kill
+    with journal_mirror.Mirror(journal) as kept:  # mirrored, not archived: the moment of a kill
         kept.extend(scene.ledger.read("s", kept.last))
     scene.ledger = memory.MemoryLedger()
     assert scene.restore()[0].lost == ()

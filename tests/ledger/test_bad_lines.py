@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import mirror, replies
+from orchestrator.ledger import journal_mirror, replies
 
 GOOD = contract.Entry(1, 1000, "noted", "op", {"text": "é", "x": [1.5, None]}).line()
 JSON = st.recursive(
@@ -69,7 +69,7 @@ def test_a_flipped_byte_in_the_middle_is_found_or_harmless(
     path = tmp_path_factory.mktemp("flip") / "journal.jsonl"
     path.write_bytes(bytes(damaged) + b"\n" + second.encode() + b"\n")
     before = path.read_bytes()
-    with contextlib.suppress(errors.LedgerDamagedError), mirror.Mirror(path) as opened:
+    with contextlib.suppress(errors.LedgerDamagedError), journal_mirror.Mirror(path) as opened:
         assert opened.last == 2
     assert path.read_bytes() == before
 
@@ -79,7 +79,7 @@ def test_an_entry_of_a_later_version_is_refused(tmp_path: pathlib.Path) -> None:
     newer = contract.dumps(contract.loads(GOOD) | {"v": contract.SCHEMA + 1})
     path = tmp_path / "journal.jsonl"
     path.write_text(f"{newer}\n", encoding="utf-8")
-    for read in (lambda: mirror.read(path), lambda: mirror.Mirror(path)):
+    for read in (lambda: journal_mirror.read(path), lambda: journal_mirror.Mirror(path)):
         with pytest.raises(errors.JournalTooNewError, match=r"line 1.*schema 2.*up to 1.*upgrade"):
             read()
     assert path.read_text(encoding="utf-8") == f"{newer}\n"

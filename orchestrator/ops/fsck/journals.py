@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.common import errors
-from orchestrator.ledger import mirror, restoring
+from orchestrator.ledger import journal_mirror, restoring
 from orchestrator.ops.fsck import findings
 from orchestrator.ops.recovery import journal_copies
 from orchestrator.season.fold import state as season_state
@@ -18,7 +18,7 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
     """Compare journal and mirror, entry by entry; fold the journal."""
     path = season.folder / journal_copies.FILE
     try:
-        mirrored = mirror.read(path) if path.exists() else []
+        mirrored = journal_mirror.read(path) if path.exists() else []
         ours = restoring.Copy("Redis", season.entries)
         whole = restoring.longest(season.name, [ours, restoring.Copy(str(path), mirrored)])
         if whole.entries:
@@ -31,7 +31,7 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
         problem = f"Redis holds {len(season.entries)} entries, the mirror {len(whole.entries)}"
         yield findings.Finding("Redis", problem, advice=RESTORE, fatal=True)
         return
-    if path.exists() and mirror.torn(path):
+    if path.exists() and journal_mirror.torn(path):
         yield findings.Finding(str(path), "the last line is torn", lambda: _extend(season))
     elif len(mirrored) < season.archived or (season.entries and not mirrored):
         problem = f"the mirror ends at entry {len(mirrored)}, Redis at {len(season.entries)}"
@@ -40,7 +40,7 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
 
 
 def _extend(season: findings.Season) -> None:
-    with mirror.Mirror(season.folder / journal_copies.FILE) as kept:
+    with journal_mirror.Mirror(season.folder / journal_copies.FILE) as kept:
         kept.extend(season.entries[kept.last :])
 
 

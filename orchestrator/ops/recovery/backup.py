@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator import contract
 from orchestrator.common import errors, files, version
-from orchestrator.ledger import api, mirror, restoring, store
+from orchestrator.ledger import api, journal_mirror, restoring, store
 from orchestrator.ops.recovery import games as archived_games
 from orchestrator.ops.recovery import journal_copies, leftovers
 
@@ -105,7 +105,7 @@ def _refuse_lost_facts(ledger: store.RedisLedger, root: pathlib.Path, target: pa
         if ledger.last(name) < count:
             disk = restoring.Copy(
                 str(root / name / journal_copies.FILE),
-                mirror.read(root / name / journal_copies.FILE),
+                journal_mirror.read(root / name / journal_copies.FILE),
             )
             redis = restoring.Copy("Redis", journal_copies.from_ledger(ledger, name))
             restoring.longest(name, [redis, disk])
@@ -126,8 +126,8 @@ def _entries(path: pathlib.Path) -> int:
 
 def _keep_journal(target: pathlib.Path, name: str, entries: Sequence[contract.Entry]) -> None:
     path = target / name / journal_copies.FILE
-    with mirror.Mirror(path) as kept:
-        copy = restoring.Copy(str(path), mirror.read(path))
+    with journal_mirror.Mirror(path) as kept:
+        copy = restoring.Copy(str(path), journal_mirror.read(path))
         whole = restoring.longest(name, [restoring.Copy("Redis", entries), copy])
         if len(whole.entries) > len(entries):
             raise errors.RefusedError(
@@ -186,7 +186,7 @@ def _write_manifest(
 def _forget_archived(season: pathlib.Path) -> None:
     """Delete the leftovers of games that the copy's archive has by now."""
     left = list((season / leftovers.FOLDER).glob("*"))
-    journal = mirror.entries(season / journal_copies.FILE) if left else ()
+    journal = journal_mirror.entries(season / journal_copies.FILE) if left else ()
     starts = (entry.data for entry in journal if entry.kind == "attempt_started")
     games = {begun["attempt"]: begun["game"] for begun in starts}
     for path in left:

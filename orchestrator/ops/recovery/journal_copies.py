@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, restoring, store
+from orchestrator.ledger import api, journal_mirror, restoring, store
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive
 
@@ -56,7 +56,7 @@ def from_disk(root: pathlib.Path, journal: str) -> list[contract.Entry]:
         LedgerDamagedError: a line is damaged; a torn last line is none.
     """
     path = root / journal / FILE
-    return mirror.read(path) if path.exists() else []
+    return journal_mirror.read(path) if path.exists() else []
 
 
 def on_disk(root: pathlib.Path) -> list[str]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors
-from orchestrator.ledger import api, mirror, restoring, store
+from orchestrator.ledger import api, journal_mirror, restoring, store
 from orchestrator.ops.recovery import games as archived_games
 from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season.fold import abandoning
@@ -181,7 +181,7 @@ def apply(
 
 
 def _write_mirror(archive: pathlib.Path, journal: journal_copies.Journal) -> None:
-    with mirror.Mirror(archive / journal.name / journal_copies.FILE) as kept:
+    with journal_mirror.Mirror(archive / journal.name / journal_copies.FILE) as kept:
         rest = journal.entries[kept.last :]
         for start in range(0, len(rest), journal_copies.BATCH):
             kept.extend(rest[start : start + journal_copies.BATCH])

@@ -28,7 +28,14 @@ import remote_load
 from orchestrator import contract
 from orchestrator.arbiter import openings
 from orchestrator.commands import test_games
-from orchestrator.ledger import embedded_redis, lanes, mirror, store, submissions, worker_tokens
+from orchestrator.ledger import (
+    embedded_redis,
+    journal_mirror,
+    lanes,
+    store,
+    submissions,
+    worker_tokens,
+)
 from orchestrator.testmatch import orders, sprt_match
 
 FILES = ("d" * 64, "b" * 64)  # SHA-256 of the engines' programs
@@ -260,7 +267,7 @@ def _kept(root: pathlib.Path) -> list[str]:
     return [
         f"{path.parent.name} {entry.data['game']}"
         for path in root.glob("tests/*/journal.jsonl")
-        for entry in mirror.entries(path)
+        for entry in journal_mirror.entries(path)
         if entry.kind == lanes.GAME
     ]
 

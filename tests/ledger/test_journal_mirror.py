@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.ledger import mirror
+from orchestrator.ledger import journal_mirror
 
 
 def entries(first: int, last: int) -> list[contract.Entry]:
@@ -31,32 +31,32 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 @pytest.fixture
 def five(path: pathlib.Path) -> pathlib.Path:
     """Write a mirror of five entries."""
-    with mirror.Mirror(path) as written:
+    with journal_mirror.Mirror(path) as written:
         written.extend(entries(1, 5))
     return path
 
 
 def test_a_mirror_is_nobody_elses_to_read(path: pathlib.Path) -> None:
     """It holds the seed and coming openings; one that others could read is closed."""
-    with mirror.Mirror(path):
+    with journal_mirror.Mirror(path):
         assert path.stat().st_mode & 0o777 & ~0o640 == 0
     path.chmod(0o644)
-    with mirror.Mirror(path):
+    with journal_mirror.Mirror(path):
         assert path.stat().st_mode & 0o777 == 0o640
     assert path.parent.stat().st_mode & 0o007 == 0
 
 
 def test_a_mirror_is_extended_and_read_back(path: pathlib.Path) -> None:
     """Batches add up over closings; what is read equals what was written."""
-    with mirror.Mirror(path) as first:
+    with journal_mirror.Mirror(path) as first:
         assert (first.last, first.cut) == (0, b"")
         first.extend(entries(1, 3))
         first.extend([])
-    with mirror.Mirror(path) as second:
+    with journal_mirror.Mirror(path) as second:
         assert second.last == 3
         second.extend(entries(4, 5))
         assert second.last == 5
-    assert mirror.read(path) == entries(1, 5)
+    assert journal_mirror.read(path) == entries(1, 5)
 
 
 @pytest.mark.parametrize("wrong", [entries(7, 8), entries(5, 6), entries(1, 1)])
@@ -65,7 +65,7 @@ def test_entries_that_do_not_follow_are_refused(
 ) -> None:
     """A gap or an overlap writes nothing and names both numbers."""
     before = five.read_bytes()
-    with mirror.Mirror(five) as open_one:
+    with journal_mirror.Mirror(five) as open_one:
         with pytest.raises(errors.LedgerDamagedError, match=rf"entry {wrong[0].seq} where 6"):
             open_one.extend(wrong)
         with pytest.raises(errors.LedgerDamagedError, match="entry 8 where 7"):
@@ -82,9 +82,9 @@ def test_a_torn_last_line_is_cut(tmp_path_factory: pytest.TempPathFactory, cut: 
     left = whole[: max(0, len(whole) - cut)]
     path.write_bytes(left)
     kept = left.count(b"\n")
-    assert mirror.read(path) == entries(1, kept)
+    assert journal_mirror.read(path) == entries(1, kept)
     assert path.read_bytes() == left
-    with mirror.Mirror(path) as repaired:
+    with journal_mirror.Mirror(path) as repaired:
         assert repaired.last == kept
         assert repaired.cut == left[left.rfind(b"\n") + 1 :]
         repaired.extend(entries(kept + 1, 5))
@@ -96,7 +96,7 @@ def test_an_unwritten_tail_is_cut(five: pathlib.Path, tail: bytes) -> None:
     """Zero blocks and half lines, with a line end or without, are what power cuts leave."""
     whole = five.read_bytes()
     five.write_bytes(whole + tail)
-    with mirror.Mirror(five) as repaired:
+    with journal_mirror.Mirror(five) as repaired:
         assert (repaired.last, repaired.cut) == (5, tail)
     assert five.read_bytes() == whole
 
@@ -124,9 +124,9 @@ def test_other_damage_is_refused_and_left_alone(
     five.write_bytes(b"\n".join(lines))
     before = five.read_bytes()
     with pytest.raises(errors.LedgerDamagedError, match=f"line {number} "):
-        mirror.Mirror(five)
+        journal_mirror.Mirror(five)
     with pytest.raises(errors.LedgerDamagedError, match=f"line {number} "):
-        mirror.read(five)
+        journal_mirror.read(five)
     assert five.read_bytes() == before
 
 
@@ -134,19 +134,19 @@ def test_a_whole_last_line_with_one_letter_changed_is_no_torn_one(five: pathlib.
     """A fact stands there that nothing else may have: it is told of, not cut."""
     five.write_bytes(five.read_bytes()[:-2] + b"]\n")
     before = five.read_bytes()
-    assert not mirror.is_torn(before.splitlines(keepends=True)[-1])
+    assert not journal_mirror.is_torn(before.splitlines(keepends=True)[-1])
     with pytest.raises(errors.LedgerDamagedError, match=r"line 5 is damaged.*`farm restore`"):
-        mirror.Mirror(five)
+        journal_mirror.Mirror(five)
     assert five.read_bytes() == before
 
 
 def test_one_process_extends_a_mirror(five: pathlib.Path) -> None:
     """A second one is refused until the first has closed."""
-    with mirror.Mirror(five):
+    with journal_mirror.Mirror(five):
         with pytest.raises(errors.RefusedError, match="another process"):
-            mirror.Mirror(five)
-        assert mirror.read(five) == entries(1, 5)
-    mirror.Mirror(five).close()
+            journal_mirror.Mirror(five)
+        assert journal_mirror.read(five) == entries(1, 5)
+    journal_mirror.Mirror(five).close()
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_one_process_extends_a_mirror(five: pathlib.Path) -> None:
 )
 def test_a_prefix_agrees(five: pathlib.Path, journal: list[contract.Entry]) -> None:
     """Mirror and journal agree when one goes on where the other has ended."""
-    with mirror.Mirror(five) as open_one:
+    with journal_mirror.Mirror(five) as open_one:
         open_one.verify_against(journal)
         open_one.verify_against(iter(entries(6, 7)))
 
 
 def test_the_place_where_they_part_is_named(five: pathlib.Path) -> None:
     """The first differing entry is named, whatever part of it differs."""
-    with mirror.Mirror(five) as open_one:
+    with journal_mirror.Mirror(five) as open_one:
         for other in (
             contract.Entry(3, 1003, "noted", "op", {"text": "é3", "x": [1.5, 0]}),
             contract.Entry(3, 1003, "noted", "op", {"text": "é3", "x": [1.5, None]}, "1.1"),
@@ -176,15 +176,15 @@ def test_a_journal_that_comes_in_pieces_costs_each_line_once(
 ) -> None:
     """A long season opens in a time that grows with its journal, not with its square."""
     read: list[int] = []
-    parse = mirror._parse
+    parse = journal_mirror._parse
 
     def counted(place: pathlib.Path, number: int, line: bytes) -> contract.Entry:
         read.append(number)
         return parse(place, number, line)
 
-    with mirror.Mirror(path) as open_one:
+    with journal_mirror.Mirror(path) as open_one:
         open_one.extend(entries(1, 40))
-        monkeypatch.setattr(mirror, "_parse", counted)
+        monkeypatch.setattr(journal_mirror, "_parse", counted)
         for seq in range(1, 40):
             open_one.verify_against(entries(seq, seq))
         assert len(read) < 2 * 40
@@ -197,7 +197,7 @@ def test_a_journal_that_comes_in_pieces_costs_each_line_once(
 def test_a_disk_that_refuses_leaves_the_mirror_whole(five: pathlib.Path) -> None:
     """A batch that the disk does not take is not half in the file."""
     before = five.read_bytes()
-    with mirror.Mirror(five) as open_one:
+    with journal_mirror.Mirror(five) as open_one:
         writable, open_one._fd = open_one._fd, os.open(five, os.O_RDONLY)
         with pytest.raises(errors.HostError, match="cannot write"):
             open_one.extend(entries(6, 7))

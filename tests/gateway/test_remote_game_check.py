@@ -11,7 +11,7 @@ import told
 
 from orchestrator import contract
 from orchestrator.arbiter import record as records
-from orchestrator.testmatch import verification
+from orchestrator.testmatch import remote_game_check
 
 ORDER = told.spec().order(1)
 SINCE_MS = 60_000
@@ -19,8 +19,10 @@ QUIET = ("e2e4", "e7e5")
 
 
 def _verified(game: Any, since_ms: int = SINCE_MS) -> contract.GameRecord:
-    checked = verification.verified(ORDER, game, since_ms)
-    return verification.record(ORDER, game, checked, attempt="a", host="anna/box", ended_ms=10**12)
+    checked = remote_game_check.verified(ORDER, game, since_ms)
+    return remote_game_check.record(
+        ORDER, game, checked, attempt="a", host="anna/box", ended_ms=10**12
+    )
 
 
 def test_a_true_game_is_kept_in_the_farms_own_words() -> None:
@@ -42,8 +44,8 @@ def test_its_pgn_is_that_of_the_record_without_playing_it_again_and_without_line
     score = contract.Score(cp=25)
     lines = [ply.model_copy(update={"pv": (ply.move,), "score": score}) for ply in game.plies]
     game = game.model_copy(update={"plies": tuple(lines)})
-    checked = verification.verified(order, game, SINCE_MS)
-    kept = verification.record(order, game, checked, attempt="a", host="b", ended_ms=10**12)
+    checked = remote_game_check.verified(order, game, SINCE_MS)
+    kept = remote_game_check.record(order, game, checked, attempt="a", host="b", ended_ms=10**12)
     assert records.pgn(kept, played=checked.played) == records.pgn(kept)
     assert "pv=" not in records.pgn(kept)
     assert "wv=0.25" in records.pgn(kept)
@@ -110,7 +112,7 @@ def test_a_game_that_cannot_have_been_is_refused(forged: Forged) -> None:
     game = told.game(ORDER, forged.moves, forged.outcome, **forged.other)
     plies = list(game.plies)
     plies[1] = plies[1].model_copy(update=forged.ply)
-    with pytest.raises(verification.WrongGameError, match=re.escape(forged.names)):
+    with pytest.raises(remote_game_check.WrongGameError, match=re.escape(forged.names)):
         _verified(game.model_copy(update={"plies": tuple(plies)}))
 
 
@@ -118,7 +120,7 @@ def test_moves_behind_the_end_are_refused() -> None:
     """A game ends where the rules end it, whatever is told behind."""
     game = told.game(ORDER)
     more = game.plies[-1].model_copy(update={"ply": 5, "side": "white", "move": "e2e4"})
-    with pytest.raises(verification.WrongGameError, match="ply 5: the game was over"):
+    with pytest.raises(remote_game_check.WrongGameError, match="ply 5: the game was over"):
         _verified(game.model_copy(update={"plies": (*game.plies, more)}))
 
 
@@ -127,11 +129,11 @@ def test_a_game_of_the_opening_book_has_its_clocks_by_whole_moves() -> None:
     opening = contract.Opening(moves=("f2f3",))
     order = told.spec(openings=(opening,)).order(1)
     game = told.game(order, told.MATE[1:])
-    assert verification.verified(order, game, SINCE_MS)[0].result == "0-1"
+    assert remote_game_check.verified(order, game, SINCE_MS)[0].result == "0-1"
 
 
 def test_a_workers_clock_may_run_a_little_faster_than_ours() -> None:
     """A game of an hour, by a clock that is two seconds ahead at its end, is believed."""
     hour_ms = 3_600_000
     game = told.game(ORDER, wall_ms=hour_ms + 2_000)
-    assert verification.verified(ORDER, game, hour_ms)[0].result == "0-1"
+    assert remote_game_check.verified(ORDER, game, hour_ms)[0].result == "0-1"
