@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import completing, season_change, substitutes, tables, times
+from orchestrator.commands import season_change, shell_offers, substitutes, tables, times
 from orchestrator.season.amend import amending
 from orchestrator.season.file import load, roster
-from orchestrator.season.fold import amendments, openings, state
+from orchestrator.season.fold import amendment_entries, openings, state
 
 
 @click.group()
@@ -78,7 +78,7 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change
 
 
 @amend.command()
-@click.argument("event", shell_complete=completing.events)
+@click.argument("event", shell_complete=shell_offers.events)
 @click.option("--at", required=True, help=f"When it opens: {times.HELP}")
 @season_change.act
 def gate(event: str, at: str, act: season_change.Act) -> None:
@@ -103,7 +103,7 @@ def gate(event: str, at: str, act: season_change.Act) -> None:
 @amend.command("away-policy")
 @click.argument("policy", type=click.Choice(["wait", "others"]))
 @season_change.act
-def away_policy(policy: amendments.AwayPolicy, act: season_change.Act) -> None:
+def away_policy(policy: amendment_entries.AwayPolicy, act: season_change.Act) -> None:
     """Say what the season does while a host is away (see farm amend host).
 
     wait: the season waits for it. others: games and events that do not need the host are

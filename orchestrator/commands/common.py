@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from orchestrator import contract
-from orchestrator.commands import completing
+from orchestrator.commands import shell_offers
 from orchestrator.common import errors, output
 from orchestrator.ledger import address, api, embedded_redis, farm_journal, store
 from orchestrator.season import current
@@ -243,10 +243,10 @@ def season_argument(function: Function) -> Function:
     named = click.option(
         "--season",
         "season_named",
-        shell_complete=completing.seasons,
+        shell_complete=shell_offers.seasons,
         help="The same as SEASON.",
     )
-    argument = click.argument("season", required=False, shell_complete=completing.seasons)
+    argument = click.argument("season", required=False, shell_complete=shell_offers.seasons)
     return cast("Function", argument(named(call)))
 
 
@@ -254,7 +254,7 @@ def season_option(function: Function) -> Function:
     """Add ``--season``, for commands whose argument is something else."""
     return click.option(
         "--season",
-        shell_complete=completing.seasons,
+        shell_complete=shell_offers.seasons,
         help="The season; default: the one that is played; to change one, the only open one.",
     )(function)
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, season_change, substitutes
+from orchestrator.commands import common, season_change, shell_offers, substitutes
 from orchestrator.common import errors
 from orchestrator.season.amend import substitute as amend_substitute
-from orchestrator.season.fold import amendments, disqualification, own_book, state
+from orchestrator.season.fold import amendment_entries, disqualification, own_book, state
 
 
 @click.command()
@@ -45,10 +45,10 @@ def flags(season: str | None, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("engine", shell_complete=completing.engines)
+@click.argument("engine", shell_complete=shell_offers.engines)
 @click.option(
     "--event",
-    shell_complete=completing.events,
+    shell_complete=shell_offers.events,
     required=True,
     help="The event in which it is flagged.",
 )
@@ -64,9 +64,9 @@ def dismiss(engine: str, event: str, act: season_change.Act) -> None:
 
 
 @click.command()
-@click.argument("engine", shell_complete=completing.engines)
+@click.argument("engine", shell_complete=shell_offers.engines)
 @click.option(
-    "--event", shell_complete=completing.events, required=True, help="The event that it leaves."
+    "--event", shell_complete=shell_offers.events, required=True, help="The event that it leaves."
 )
 @substitutes.options(required=False, played="annul")
 @season_change.act
@@ -75,7 +75,7 @@ def disqualify(
     event: str,
     substitute: str | None,
     entry: pathlib.Path | None,
-    played: amendments.Played,
+    played: amendment_entries.Played,
     act: season_change.Act,
 ) -> None:
     """Disqualify ENGINE in an event, such as for a hidden book; perhaps replace it.
@@ -94,7 +94,7 @@ def disqualify(
                 now, event, engine, act.by, act.reason, "disqualification"
             )
         new = substitutes.spec(now, event, substitute, entry, engine)
-        cause: amendments.ReplacementCause = "disqualification"
+        cause: amendment_entries.ReplacementCause = "disqualification"
         return amend_substitute.replace(now, event, engine, new, played, act.by, act.reason, cause)
 
     act = act.seconded("disqualify", change)

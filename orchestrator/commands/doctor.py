@@ -13,7 +13,7 @@ import click
 import rich.table
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, engine_trial, paths
+from orchestrator.commands import common, engine_trial, paths, shell_offers
 from orchestrator.common import errors, files, version
 from orchestrator.ledger import store, vitals
 from orchestrator.ops import entry_points
@@ -85,7 +85,7 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("event", shell_complete=completing.events)
+@click.argument("event", shell_complete=shell_offers.events)
 @click.option("--season", "name", help="The season; default: the only one that is not over.")
 @paths.archive
 @common.json_option

@@ -16,7 +16,7 @@ import click
 import rich.table
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, engine_changes, engine_trial, rosters
+from orchestrator.commands import common, engine_changes, engine_trial, rosters, shell_offers
 from orchestrator.common import bounds, errors
 from orchestrator.engines import cutechess
 from orchestrator.season.amend import engine_update, windows
@@ -129,7 +129,7 @@ def _state(now: state.SeasonState, engine_id: str) -> str:
 
 
 @engine.command()
-@click.argument("name", shell_complete=completing.engines)
+@click.argument("name", shell_complete=shell_offers.engines)
 @common.season_option
 @rosters.file_option
 @common.json_option

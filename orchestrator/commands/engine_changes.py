@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, rosters, season_change, times
+from orchestrator.commands import common, rosters, season_change, shell_offers, times
 from orchestrator.season.amend import engine_update
 from orchestrator.season.fold import state
 from orchestrator.season.spec import model
@@ -30,10 +30,10 @@ def _entry(file: str, name: str, *, pin: bool) -> model.EngineEntry:
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.engines)
+@click.argument("name", shell_complete=shell_offers.engines)
 @click.option(
     "--event",
-    shell_complete=completing.events,
+    shell_complete=shell_offers.events,
     help="The event to come; needed while the engine plays another.",
 )
 @_entry_options
@@ -56,10 +56,10 @@ def update(name: str, event: str | None, file: str, act: season_change.Act, *, p
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.engines)
+@click.argument("name", shell_complete=shell_offers.engines)
 @click.option(
     "--event",
-    shell_complete=completing.events,
+    shell_complete=shell_offers.events,
     default="",
     help="The event it enters; default: it is a reserve.",
 )
@@ -81,7 +81,7 @@ def add(name: str, event: str, file: str, act: season_change.Act, *, pin: bool) 
 
 
 @click.command()
-@click.argument("event", shell_complete=completing.events)
+@click.argument("event", shell_complete=shell_offers.events)
 @click.option("--at", "moment", required=True, help=f"When it passes: {times.HELP}")
 @click.option("--engine", default="", help="For one engine; default: for all of the event.")
 @season_change.act

@@ -8,7 +8,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, completing, rosters, test_games
+from orchestrator.commands import common, rosters, shell_offers, test_games
 from orchestrator.common import bounds, errors, output
 from orchestrator.ops import entry_points as players
 from orchestrator.season.amend import windows
@@ -24,7 +24,7 @@ _FAULTS = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.engines)
+@click.argument("name", shell_complete=shell_offers.engines)
 @click.option("--against", help="Another engine's id; default: the farm's own engine.")
 @click.option("--games", default=2, show_default=True, type=click.IntRange(1, 100))
 @click.option(

@@ -12,7 +12,7 @@ import click
 import rich.progress
 import rich.table
 
-from orchestrator.commands import common, completing, tables
+from orchestrator.commands import common, shell_offers, tables
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors
 from orchestrator.forecast import forecast as forecasts
@@ -28,7 +28,7 @@ PLACES = 3  # shown one by one in a table; --json has all
 @click.argument("what", metavar="[FILE|SEASON]", required=False)
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--event", shell_complete=completing.events, help="Only this event.")
+@click.option("--event", shell_complete=shell_offers.events, help="Only this event.")
 @click.option(
     "--rating-error",
     type=click.FloatRange(1, 1000),

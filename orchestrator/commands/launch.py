@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, programs, tablebases
+from orchestrator.commands import common, programs, shell_offers, tablebases
 from orchestrator.common import errors, version
 from orchestrator.ledger import api, store
 from orchestrator.season.amend import operations
@@ -87,7 +87,7 @@ def _taken(season: str) -> errors.RefusedError:
 
 
 @click.command()
-@click.argument("file", shell_complete=completing.season_files)
+@click.argument("file", shell_complete=shell_offers.season_files)
 @click.option("--id", "season", help="The season's id; default: the file's.")
 @click.option("--hall", default="hall-1", show_default=True, help="The hall that plays it.")
 @click.option(

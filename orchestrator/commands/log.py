@@ -9,7 +9,7 @@ import rich.table
 
 from orchestrator.commands import common, tables
 from orchestrator.season import audit_log
-from orchestrator.season.fold import amendments
+from orchestrator.season.fold import amendment_entries
 
 
 @click.command()
@@ -45,7 +45,7 @@ def line(act: dict[str, Any]) -> str:
 
 
 def _what(act: dict[str, Any]) -> str:
-    if act["kind"] == amendments.ENGINE_REPLACED and "cause" in act["about"]:
+    if act["kind"] == amendment_entries.ENGINE_REPLACED and "cause" in act["about"]:
         return "engine disqualified, replaced"
     return str(act["kind"]).replace("_", " ")
 

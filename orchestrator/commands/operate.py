@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, season_change, tables, times
+from orchestrator.commands import common, season_change, shell_offers, tables, times
 from orchestrator.common import errors
 from orchestrator.ledger import api
 from orchestrator.season.amend import amending, operations
@@ -68,7 +68,7 @@ def resume(act: season_change.Act) -> None:
 
 
 @click.command("open-gate")
-@click.argument("event", shell_complete=completing.events)
+@click.argument("event", shell_complete=shell_offers.events)
 @season_change.act
 def open_gate(event: str, act: season_change.Act) -> None:
     """Open the gate (the break) before EVENT now, ahead of its deadline.

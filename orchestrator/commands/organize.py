@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, season_change
+from orchestrator.commands import common, season_change, shell_offers
 from orchestrator.ledger import api
 from orchestrator.season import decisions as season_decisions
 from orchestrator.season import interruption
@@ -179,9 +179,9 @@ def void(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> Non
 
 
 @click.command()
-@click.argument("engine", shell_complete=completing.engines)
+@click.argument("engine", shell_complete=shell_offers.engines)
 @click.option(
-    "--event", shell_complete=completing.events, required=True, help="The event that it leaves."
+    "--event", shell_complete=shell_offers.events, required=True, help="The event that it leaves."
 )
 @season_change.act
 def withdraw(engine: str, event: str, act: season_change.Act) -> None:

@@ -11,7 +11,7 @@ import rich.table
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.commands import common, completing, test_games
+from orchestrator.commands import common, shell_offers, test_games
 from orchestrator.common import errors
 from orchestrator.ops import entry_points
 from orchestrator.season.amend import rehearsal
@@ -25,7 +25,7 @@ FAULTS: Final = verdict.CRASHES | {
 
 
 @click.command()
-@click.argument("event", shell_complete=completing.events)
+@click.argument("event", shell_complete=shell_offers.events)
 @click.option("--moves", default=rehearsal.MOVES, show_default=True, type=click.IntRange(1, 40))
 @common.season_option
 @common.json_option

@@ -8,7 +8,7 @@ import pathlib
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, programs, tablebases
+from orchestrator.commands import common, programs, shell_offers, tablebases
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors
 from orchestrator.ledger import journal_mirror
@@ -19,7 +19,7 @@ from orchestrator.season.file import schema as schemas
 
 
 @click.command()
-@click.argument("file", shell_complete=completing.season_files)
+@click.argument("file", shell_complete=shell_offers.season_files)
 @common.json_option
 def check(file: str, *, as_json: bool) -> None:
     """Check a season file and explain the season: events, games, days, who goes where.

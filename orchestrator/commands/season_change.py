@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, two_person
+from orchestrator.commands import common, shell_offers, two_person
 from orchestrator.ledger import api
 from orchestrator.season.fold import state
 
@@ -111,7 +111,7 @@ def act_on_season(function: Command) -> Command:
 
 def act_on_named_season(function: Command) -> Command:
     """Do the same with an argument SEASON that nobody may leave out."""
-    return click.argument("season", shell_complete=completing.seasons)(_gathered(function))
+    return click.argument("season", shell_complete=shell_offers.seasons)(_gathered(function))
 
 
 def _gathered(function: Command) -> Command:

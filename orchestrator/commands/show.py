@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from orchestrator.commands import common, completing, tables
+from orchestrator.commands import common, shell_offers, tables
 from orchestrator.common import errors
 from orchestrator.ledger import services, store, vitals
 from orchestrator.season import graph as season_graph
@@ -147,7 +147,7 @@ def _hall_fields(
 @common.season_argument
 @click.option(
     "--event",
-    shell_complete=completing.events,
+    shell_complete=shell_offers.events,
     help="Only this event; default: every event that has begun.",
 )
 @common.json_option
@@ -172,7 +172,7 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
 
 @click.command()
 @common.season_argument
-@click.option("--event", shell_complete=completing.events, help="Only this event.")
+@click.option("--event", shell_complete=shell_offers.events, help="Only this event.")
 @common.json_option
 def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the games in their order of play, with results and estimated starts.
@@ -185,7 +185,7 @@ def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
 
 @click.command()
 @common.season_argument
-@click.option("--event", shell_complete=completing.events, help="Only this event.")
+@click.option("--event", shell_complete=shell_offers.events, help="Only this event.")
 @common.json_option
 def games(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the finished games: result, how it ended, length, duration.

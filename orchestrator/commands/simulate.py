@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from orchestrator.broadcast.forecast import settings as outlook
-from orchestrator.commands import common, completing, serve_web, services, tables
+from orchestrator.commands import common, serve_web, services, shell_offers, tables
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors, logs
 from orchestrator.forecast import game_model, season_simulation
@@ -25,7 +25,7 @@ SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no s
 
 
 @click.command()
-@click.argument("file", shell_complete=completing.season_files)
+@click.argument("file", shell_complete=shell_offers.season_files)
 @click.option("--seed", type=click.IntRange(0), required=True, help="Seed of all draws.")
 @click.option("--draw-rate", default=_DEFAULTS.draw, show_default=True, help="Of equal engines.")
 @click.option(

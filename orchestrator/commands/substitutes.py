@@ -13,17 +13,17 @@ from typing import Any, get_args
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, completing, rosters, season_change
+from orchestrator.commands import common, rosters, season_change, shell_offers
 from orchestrator.common import errors
 from orchestrator.season.amend import engine_update
 from orchestrator.season.amend import substitute as amend_substitute
 from orchestrator.season.file import roster
-from orchestrator.season.fold import amendments, state
+from orchestrator.season.fold import amendment_entries, state
 from orchestrator.season.spec import eligibility, model
 
 
 def options(
-    *, required: bool, played: amendments.Played
+    *, required: bool, played: amendment_entries.Played
 ) -> Callable[[common.Function], common.Function]:
     """Add ``--with``, ``--entry`` and ``--played``: who takes a seat, and what its games count.
 
@@ -40,7 +40,7 @@ def options(
     )
     games = click.option(
         "--played",
-        type=click.Choice(get_args(amendments.Played)),
+        type=click.Choice(get_args(amendment_entries.Played)),
         default=played,
         show_default=True,
         help="Games it has played: count for the substitute, for nobody, or are played again.",
@@ -49,10 +49,10 @@ def options(
 
 
 @click.command()
-@click.argument("engine", shell_complete=completing.engines)
+@click.argument("engine", shell_complete=shell_offers.engines)
 @click.option(
     "--event",
-    shell_complete=completing.events,
+    shell_complete=shell_offers.events,
     required=True,
     help="The event in which its seat changes hands.",
 )
@@ -63,7 +63,7 @@ def engine(
     event: str,
     substitute: str,
     entry: pathlib.Path | None,
-    played: amendments.Played,
+    played: amendment_entries.Played,
     act: season_change.Act,
 ) -> None:
     """Give the seat of ENGINE in an event to a substitute: seed, open games, later rounds.

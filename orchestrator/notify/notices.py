@@ -15,7 +15,7 @@ from typing import Any, Final
 from orchestrator import contract
 from orchestrator.ledger import lanes, submissions, vitals
 from orchestrator.season import decisions, interruption
-from orchestrator.season.fold import amendments, entries, events, own_book, tally
+from orchestrator.season.fold import amendment_entries, entries, events, own_book, tally
 from orchestrator.season.fold import state as season_state
 
 
@@ -103,7 +103,7 @@ def _notices_of(state: season_state.SeasonState, entry: contract.Entry) -> Itera
         yield Kind.DECISION, f"decision:{named}", fields
     elif entry.kind == entries.GAME_FINISHED:
         yield from _crash(state, contract.GameFinished.model_validate(data))
-    elif entry.kind in {entries.ENGINE_EXCLUDED, amendments.ENGINE_REPLACED}:
+    elif entry.kind in {entries.ENGINE_EXCLUDED, amendment_entries.ENGINE_REPLACED}:
         yield from _out(data)
     elif entry.kind == entries.EVENT_RANKED:
         best = ", ".join(row["engine"] for row in data["rows"][:3])
@@ -112,10 +112,10 @@ def _notices_of(state: season_state.SeasonState, entry: contract.Entry) -> Itera
         yield _over(entry)
     elif entry.kind == entries.HELD:
         yield Kind.HELD, "held", {"reason": data["reason"]}
-    elif entry.kind == amendments.HOST_AWAY:
+    elif entry.kind == amendment_entries.HOST_AWAY:
         fields = {"host": data["host"], "reason": data["reason"]}
         yield Kind.HOST_AWAY, f"away:{data['host']}", fields
-    elif entry.kind == amendments.ENGINE_FLAGGED:
+    elif entry.kind == amendment_entries.ENGINE_FLAGGED:
         fields = {"engine": data["engine"], "event": data["event"]}
         yield Kind.FLAGGED, f"flag:{data['event']}:{data['engine']}", fields
 

@@ -23,7 +23,7 @@ from orchestrator import contract
 from orchestrator.arbiter import record
 from orchestrator.audit import reading, replaying, tables
 from orchestrator.season import decide
-from orchestrator.season.fold import amendments, events
+from orchestrator.season.fold import amendment_entries, events
 from orchestrator.season.fold import state as season_state
 
 BATCH: Final = 20  # games in one entry: its PGN texts stay below a megabyte
@@ -94,7 +94,7 @@ class _Import:
     def __init__(self, state: season_state.SeasonState, source: Source, now_ms: int) -> None:
         self._state, self._source, self._now_ms = state, source, now_ms
         self._drafts: list[contract.Draft] = []
-        self._batch: list[amendments.Imported] = []
+        self._batch: list[amendment_entries.Imported] = []
         self._doubts: list[str] = []
         self._openings: dict[tuple[str, frozenset[str], int | None], contract.Opening] = {}
 
@@ -195,7 +195,7 @@ class _Import:
         finished = self._finished(game, text, due)
         self._doubts += [f"game {line.number}: {doubt}" for doubt in line.doubts]
         self._batch.append(
-            amendments.Imported(game=due.id, number=game.number, finished=finished, pgn=text)
+            amendment_entries.Imported(game=due.id, number=game.number, finished=finished, pgn=text)
         )
         self._state.finish(finished)
         if len(self._batch) >= BATCH or not self._waits():
@@ -238,7 +238,7 @@ class _Import:
         """Journal the batch, then what the farm decides on it."""
         if not self._batch:
             return
-        fact = amendments.GamesImported(
+        fact = amendment_entries.GamesImported(
             source=self._source.file,
             sha256=self._source.sha256,
             games=tuple(self._batch),
@@ -247,7 +247,7 @@ class _Import:
             name=self._source.name,
         )
         data = fact.model_dump(mode="json", by_alias=True)
-        self._drafts.append(contract.Draft(amendments.GAMES_IMPORTED, data))
+        self._drafts.append(contract.Draft(amendment_entries.GAMES_IMPORTED, data))
         self._state.seq += 1  # its results stand in the copy already
         self._batch, self._doubts = [], []
         self._decide()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season.fold import amendments, entries, submissions
+from orchestrator.season.fold import amendment_entries, engine_update_entries, entries
 
 # What is said of a fact besides its kind: the keys of its data, in this order.
 _TELLING: Final = (
@@ -72,13 +72,16 @@ def _launch(entry: contract.Entry) -> dict[str, Any]:
 
 def _about(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     details = {key: data[key] for key in _TELLING if data.get(key)}
-    if kind == amendments.ENGINE_REPLACED:
+    if kind == amendment_entries.ENGINE_REPLACED:
         details |= {"substitute": data["substitute"]["id"], "games": len(data["games"])}
-    if kind in {submissions.ENGINE_UPDATED, submissions.ENGINE_ADDED} and data["engine"]["version"]:
+    if (
+        kind in {engine_update_entries.ENGINE_UPDATED, engine_update_entries.ENGINE_ADDED}
+        and data["engine"]["version"]
+    ):
         details["version"] = data["engine"]["version"]
-    if kind == amendments.BOOK_MENDED:
+    if kind == amendment_entries.BOOK_MENDED:
         details["exits"] = len(data["exits"])
-    if kind == amendments.GAMES_IMPORTED:
+    if kind == amendment_entries.GAMES_IMPORTED:
         details["games"] = len(data["games"])
     if kind == entries.GAME_ADJUDICATED:
         details["result"] = data["finished"]["result"]

@@ -19,7 +19,7 @@ from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.ledger import api, journal_mirror, store
 from orchestrator.season import decide
-from orchestrator.season.fold import amendments, entries, events, orders, pairing, state
+from orchestrator.season.fold import amendment_entries, entries, events, orders, pairing, state
 from orchestrator.serve import archive, backoff, interruptions
 
 log = structlog.get_logger()
@@ -358,7 +358,7 @@ class SeasonRunner:
         return None if behind else at
 
     def _keep_imported(self, entry: contract.Entry) -> None:
-        for game in amendments.GamesImported.model_validate(entry.data).games:
+        for game in amendment_entries.GamesImported.model_validate(entry.data).games:
             self._archive.keep_pgn(game.game, game.pgn)
 
     def _keep_given_up(self, entry: contract.Entry) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from orchestrator.commands import completing, completion, launch
+from orchestrator.commands import completion, launch, shell_offers
 from orchestrator.ledger import embedded_redis, store
 from orchestrator.season.file import load
 
@@ -67,7 +67,7 @@ def offered(
     done = subprocess.run(
         ["bash", "--norc", "-c", BASH, "bash", "farm", *words],
         cwd=folder,
-        env=environment(folder, url) | {"SCRIPT": str(script), completing.PATIENCE: patience},
+        env=environment(folder, url) | {"SCRIPT": str(script), shell_offers.PATIENCE: patience},
         capture_output=True,
         text=True,
         check=False,
@@ -132,7 +132,7 @@ def test_fish_completes(tmp_path: pathlib.Path, farm: str) -> None:
     done = subprocess.run(
         ["fish", "--no-config", "-c", asked],
         cwd=tmp_path,
-        env=environment(tmp_path, farm) | {completing.PATIENCE: "60"},
+        env=environment(tmp_path, farm) | {shell_offers.PATIENCE: "60"},
         capture_output=True,
         text=True,
         check=True,

@@ -27,7 +27,7 @@ from orchestrator.season import decide, decisions
 from orchestrator.season.amend import amending, operations, substitute
 from orchestrator.season.file import load
 from orchestrator.season.fold import (
-    amendments,
+    amendment_entries,
     corrections,
     crosstable,
     disqualification,
@@ -132,8 +132,8 @@ def _go_away(played: driver.Driver) -> None:
     played.append(amending.host_away(played.state, "box", ("e1",), *WHY))
     played.play(2)
     played.append(amending.host_back(played.state, "box", *WHY))
-    flag = amendments.EngineFlagged(event="league", engine="e2", games={"league.1": 3})
-    played.append([contract.Draft(amendments.ENGINE_FLAGGED, flag.model_dump(mode="json"))])
+    flag = amendment_entries.EngineFlagged(event="league", engine="e2", games={"league.1": 3})
+    played.append([contract.Draft(amendment_entries.ENGINE_FLAGGED, flag.model_dump(mode="json"))])
     played.append(own_book.dismiss(played.state, "league", "e2", *WHY))
     planned = played.state.planned_pause
     assert planned is not None

@@ -15,7 +15,7 @@ from orchestrator.season.amend import amending, operations
 from orchestrator.season.amend import substitute as amend_substitute
 from orchestrator.season.file import load
 from orchestrator.season.fold import (
-    amendments,
+    amendment_entries,
     corrections,
     disqualification,
     entries,
@@ -64,7 +64,9 @@ def at_the_gate(tmp_path: Path) -> driver.Driver:
 
 
 @pytest.mark.parametrize("choice", ["keep", "annul", "replay"])
-def test_a_substitute_plays_on_in_the_seat(tmp_path: Path, choice: amendments.Played) -> None:
+def test_a_substitute_plays_on_in_the_seat(
+    tmp_path: Path, choice: amendment_entries.Played
+) -> None:
     """It has seed and open games; played ones count for it, for nobody, or are played again."""
     played = driver.paused(launched(tmp_path, games=7))
     league = played.state.events["league"]
@@ -201,7 +203,7 @@ def test_impossible_substitutes_are_refused(
     tmp_path: Path,
     engine: str,
     substitute: contract.EngineSpec | str,
-    choice: amendments.Played,
+    choice: amendment_entries.Played,
     message: str,
 ) -> None:
     """Unknown seats, engines that play already, settings that break a limit."""
@@ -521,10 +523,10 @@ def test_no_search_out_of_the_book_again_and_again_is_flagged(tmp_path: Path) ->
     quick(played, "e2", 1, moves=9)
     flag = next(own_book.standing(played.state))
     assert (flag.engine, flag.event, len(flag.games)) == ("e2", "league", 3)
-    assert [e.kind for e in played.journal].count(amendments.ENGINE_FLAGGED) == 1
+    assert [e.kind for e in played.journal].count(amendment_entries.ENGINE_FLAGGED) == 1
     assert views.season(played.state)["flags"][0]["engine"] == "e2"
     quick(played, "e2", 1, moves=9)
-    assert [e.kind for e in played.journal].count(amendments.ENGINE_FLAGGED) == 1
+    assert [e.kind for e in played.journal].count(amendment_entries.ENGINE_FLAGGED) == 1
 
 
 def test_a_flag_stops_nothing_and_is_answered_by_the_organizers(tmp_path: Path) -> None:
@@ -581,8 +583,8 @@ def test_the_log_tells_every_act_and_no_secret(tmp_path: Path) -> None:
     assert [act["kind"] for act in acts] == [
         entries.LAUNCHED,
         entries.PAUSED,
-        amendments.BOOK_MENDED,
-        amendments.ENGINE_REPLACED,
+        amendment_entries.BOOK_MENDED,
+        amendment_entries.ENGINE_REPLACED,
     ]
     assert acts[0]["name"] == "operator"
     assert acts[2]["about"] == {

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator import contract
 from orchestrator.season import decide, verify_seed
-from orchestrator.season.fold import amendments, entries, standings, state
+from orchestrator.season.fold import amendment_entries, entries, standings, state
 from orchestrator.season.spec import model
 
 KINDS = {make_fixture.FOLDER: 15, make_fixture.ORGANIZED: 28, make_fixture.INTERRUPTED: 13}
@@ -37,7 +37,7 @@ def test_the_frozen_journal_folds_to_its_table(folder: Path) -> None:
 def test_the_frozen_journal_is_complete(folder: Path) -> None:
     """It holds so many kinds of entries of its time, and nothing is left to be decided."""
     journal = fixture_journal(folder)
-    names = vars(entries) | vars(amendments)
+    names = vars(entries) | vars(amendment_entries)
     kinds = {value for name, value in names.items() if name.isupper()}
     found = {entry.kind for entry in journal}
     assert found <= kinds
@@ -48,7 +48,7 @@ def test_the_frozen_journal_is_complete(folder: Path) -> None:
 def test_the_fixture_of_the_organizers_holds_every_amendment() -> None:
     """Each kind of amendment is in the journal, and its draws still follow from the seed."""
     journal = fixture_journal(make_fixture.ORGANIZED)
-    kinds = {value for name, value in vars(amendments).items() if name.isupper()}
+    kinds = {value for name, value in vars(amendment_entries).items() if name.isupper()}
     assert kinds <= {entry.kind for entry in journal}
     assert verify_seed.verify(journal).mismatches == ()
 

@@ -15,7 +15,7 @@ from orchestrator.forecast import rating_list
 from orchestrator.ops import import_games
 from orchestrator.season import views
 from orchestrator.season.amend import operations
-from orchestrator.season.fold import amendments, entries, events, state
+from orchestrator.season.fold import amendment_entries, entries, events, state
 
 MATE = {
     "1-0": "1. e4 f5 2. d4 g5 3. Qh5# 1-0",
@@ -76,7 +76,7 @@ def test_imported_games_are_the_next_results(tmp_path: Path) -> None:
     assert played.state.events["league"].tally.games == 2  # planning changes nothing
     played.append(plan.drafts)
     assert played.state.seq == before + len(plan.drafts)
-    fact = amendments.GamesImported.model_validate(played.journal[before].data)
+    fact = amendment_entries.GamesImported.model_validate(played.journal[before].data)
     assert (fact.sha256, fact.reason, fact.name) == ("0" * 64, "the hall has moved", "ann")
     ends = [game.finished.ending for game in fact.games]
     assert ends == [contract.Ending.CHECKMATE, contract.Ending.CHECKMATE, contract.Ending.THREEFOLD]
@@ -153,7 +153,9 @@ def test_doubts_are_named_and_journaled(tmp_path: Path) -> None:
     plan = planned(played, [text])
     assert plan.problems == []
     assert plan.doubts == ["game 1: time control 60+1, not 1800+5"]
-    assert amendments.GamesImported.model_validate(plan.drafts[0].data).doubts == tuple(plan.doubts)
+    assert amendment_entries.GamesImported.model_validate(plan.drafts[0].data).doubts == tuple(
+        plan.doubts
+    )
 
 
 def test_the_rules_own_end_of_a_game_is_no_doubt(tmp_path: Path) -> None:

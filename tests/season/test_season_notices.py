@@ -13,7 +13,7 @@ from orchestrator.arbiter.adjudication import interruption
 from orchestrator.notify import notices, outbox
 from orchestrator.season import decisions
 from orchestrator.season import interruption as season_interruption
-from orchestrator.season.fold import amendments, corrections, disqualification, events
+from orchestrator.season.fold import amendment_entries, corrections, disqualification, events
 from orchestrator.season.fold import state as season_state
 
 WHY: Final = ("ann", "the author asked")
@@ -91,8 +91,8 @@ def test_an_interrupted_games_question_ends_with_any_answer(
 def test_a_flag_ends_with_its_engine(league: driver.Driver, tmp_path: Path) -> None:
     """S16-16: once the engine is out there is nothing to be looked at any more."""
     league.play(1)
-    flag = amendments.EngineFlagged(event="league", engine="e2", games={"league.1": 3})
-    league.append([contract.Draft.of(amendments.ENGINE_FLAGGED, flag)])
+    flag = amendment_entries.EngineFlagged(event="league", engine="e2", games={"league.1": 3})
+    league.append([contract.Draft.of(amendment_entries.ENGINE_FLAGGED, flag)])
     assert waiting(league, tmp_path) == [(notices.Kind.FLAGGED, "e2")]
     driver.paused(league)
     out = disqualification.withdraw(

@@ -15,7 +15,7 @@ from orchestrator.common import errors
 from orchestrator.season import blockers, decide, decisions, graph, views
 from orchestrator.season.amend import amending, engine_update, operations
 from orchestrator.season.file import roster
-from orchestrator.season.fold import entries, events, orders, state, submissions
+from orchestrator.season.fold import engine_update_entries, entries, events, orders, state
 from orchestrator.season.spec import model
 
 WHY = "sent by the author"
@@ -447,7 +447,7 @@ def test_an_added_engine_plays_its_event(tmp_path: Path) -> None:
     text = driver.season_text().replace('file = "short.epd"', 'file = "short.epd"\nrepeat = true')
     played = driver.Driver.launched(driver.load(tmp_path, text))
     drafts = engine_update.add(played.state, joining(), "league", played.now_ms, "ann", WHY)
-    assert drafts[0].kind == submissions.ENGINE_ADDED
+    assert drafts[0].kind == engine_update_entries.ENGINE_ADDED
     played.append(drafts, by="ann")
     played.play()
     league, final = played.state.events["league"], played.state.events["final"]
@@ -501,6 +501,6 @@ def test_the_entry_and_the_spec_of_a_submission_agree() -> None:
     """The journal holds both: what was entered, and what a hall starts."""
     now = at("season16", entries.LAUNCHED)
     (draft,) = ask(now, "l2-1")
-    fact = submissions.EngineUpdated.model_validate(draft.data)
+    fact = engine_update_entries.EngineUpdated.model_validate(draft.data)
     assert fact.engine == roster.spec(fact.entry)
     assert fact.events == ("l2",)

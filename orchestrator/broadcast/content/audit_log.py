@@ -14,7 +14,7 @@ from typing import Any, Final
 from orchestrator import contract
 from orchestrator.arbiter import redact, verdict
 from orchestrator.season import views
-from orchestrator.season.fold import amendments, entries
+from orchestrator.season.fold import amendment_entries, entries
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import holding
 
@@ -69,14 +69,14 @@ _TEXTS: Final[Mapping[str, Callable[[_Facts], str]]] = {
         "counts no longer" + (", is played again" if facts["replay"] else "")
     ),
     entries.EVENTS_UNDONE: lambda _: "what was built on its table is taken back",
-    amendments.ENGINE_REPLACED: _replacement,
-    amendments.BOOK_MENDED: lambda _: "openings that were not played yet were replaced",
-    amendments.GATE_MOVED: lambda _: "the break ends at another time",
-    amendments.HOST_AWAY: lambda _: "a host is away",
-    amendments.HOST_BACK: lambda _: "a host is back",
-    amendments.GAMES_IMPORTED: lambda facts: f"{len(facts['games'])} games were imported",
-    amendments.ENGINE_FLAGGED: lambda _: "answered without a search out of the book",
-    amendments.FLAG_DISMISSED: lambda _: "the organizers let it play on",
+    amendment_entries.ENGINE_REPLACED: _replacement,
+    amendment_entries.BOOK_MENDED: lambda _: "openings that were not played yet were replaced",
+    amendment_entries.GATE_MOVED: lambda _: "the break ends at another time",
+    amendment_entries.HOST_AWAY: lambda _: "a host is away",
+    amendment_entries.HOST_BACK: lambda _: "a host is back",
+    amendment_entries.GAMES_IMPORTED: lambda facts: f"{len(facts['games'])} games were imported",
+    amendment_entries.ENGINE_FLAGGED: lambda _: "answered without a search out of the book",
+    amendment_entries.FLAG_DISMISSED: lambda _: "the organizers let it play on",
 }
 
 

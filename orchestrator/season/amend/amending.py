@@ -2,7 +2,7 @@
 
 Each verb returns the fact to be journaled, or raises ``RefusedError`` where something is
 built on what it would change: an opening that a game has been begun with, a gate that is
-open. ``replacing`` gives an engine's seat to another one. Nothing here changes the state.
+open. ``substitute`` gives an engine's seat to another one. Nothing here changes the state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.season.amend import operations, windows
-from orchestrator.season.fold import amendments, disqualification, events, openings
+from orchestrator.season.fold import amendment_entries, disqualification, events, openings
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import seeded_random
 
@@ -43,7 +43,7 @@ def mend_book(
             f"{len(numbers)} exits of {book} are not played yet; {file[0]} has {len(fresh)}"
             " others: give a file with more, or only the broken games (--game)"
         )
-    fact = amendments.BookMended(
+    fact = amendment_entries.BookMended(
         book=book,
         exits=dict(zip(numbers, fresh, strict=False)),
         source=file[0],
@@ -51,7 +51,7 @@ def mend_book(
         reason=reason,
         name=name,
     )
-    return [contract.Draft.of(amendments.BOOK_MENDED, fact)]
+    return [contract.Draft.of(amendment_entries.BOOK_MENDED, fact)]
 
 
 def _undealt(state: season_state.SeasonState, book: str, games: Sequence[str]) -> list[int]:
@@ -120,14 +120,14 @@ def move_gate(
     if opens_at_ms <= now_ms:
         raise errors.UsageError("that time is past; `farm season open-gate` opens a gate now")
     windows.require_no_deadline_after(state, event, opens_at_ms)
-    fact = amendments.GateMoved(
+    fact = amendment_entries.GateMoved(
         event=event_id,
         opens_at_ms=opens_at_ms,
         before_ms=event.opens_at_ms,
         reason=reason,
         name=name,
     )
-    return [contract.Draft.of(amendments.GATE_MOVED, fact)]
+    return [contract.Draft.of(amendment_entries.GATE_MOVED, fact)]
 
 
 def plan_pause(
@@ -138,18 +138,18 @@ def plan_pause(
     if at_ms <= now_ms:
         raise errors.UsageError("that time is past; `farm season pause` without --at pauses now")
     why = reason or f"planned by {name}"
-    fact = amendments.PausePlanned(at_ms=at_ms, reason=why, name=name)
-    return [contract.Draft.of(amendments.PAUSE_PLANNED, fact)]
+    fact = amendment_entries.PausePlanned(at_ms=at_ms, reason=why, name=name)
+    return [contract.Draft.of(amendment_entries.PAUSE_PLANNED, fact)]
 
 
 def set_away_policy(
-    state: season_state.SeasonState, policy: amendments.AwayPolicy, name: str, reason: str
+    state: season_state.SeasonState, policy: amendment_entries.AwayPolicy, name: str, reason: str
 ) -> list[contract.Draft]:
     """Say what the season does while a host is away."""
     if state.away_policy == policy:
         raise errors.RefusedError(f"the policy for a host that is away is {policy!r} already")
-    fact = amendments.AwayPolicySet(policy=policy, reason=reason, name=name)
-    return [contract.Draft.of(amendments.AWAY_POLICY_SET, fact)]
+    fact = amendment_entries.AwayPolicySet(policy=policy, reason=reason, name=name)
+    return [contract.Draft.of(amendment_entries.AWAY_POLICY_SET, fact)]
 
 
 def host_away(
@@ -166,8 +166,8 @@ def host_away(
             f"--engine says who runs on {host}: found {named}; allowed: {roster_names}"
         )
     why = reason or f"told by {name}"
-    fact = amendments.HostAway(host=host, engines=tuple(engines), reason=why, name=name)
-    return [contract.Draft.of(amendments.HOST_AWAY, fact)]
+    fact = amendment_entries.HostAway(host=host, engines=tuple(engines), reason=why, name=name)
+    return [contract.Draft.of(amendment_entries.HOST_AWAY, fact)]
 
 
 def host_back(
@@ -177,8 +177,8 @@ def host_back(
     if host not in state.away:
         away_hosts = ", ".join(state.away) or "none"
         raise errors.RefusedError(f"{host!r} is not away; hosts that are: {away_hosts}")
-    fact = amendments.HostBack(host=host, reason=reason, name=name)
-    return [contract.Draft.of(amendments.HOST_BACK, fact)]
+    fact = amendment_entries.HostBack(host=host, reason=reason, name=name)
+    return [contract.Draft.of(amendment_entries.HOST_BACK, fact)]
 
 
 def _need(reason: str) -> None:

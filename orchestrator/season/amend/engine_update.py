@@ -13,7 +13,14 @@ from orchestrator.common import errors
 from orchestrator.engines import limits
 from orchestrator.season.amend import windows
 from orchestrator.season.file import checks, roster
-from orchestrator.season.fold import amendments, events, orders, plan, submissions, submitted
+from orchestrator.season.fold import (
+    amendment_entries,
+    apply_engine_updates,
+    engine_update_entries,
+    events,
+    orders,
+    plan,
+)
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.formats import registry
 from orchestrator.season.spec import eligibility, model
@@ -47,14 +54,14 @@ def update(
     if entries_of(state).get(engine.id) == entry:
         raise errors.RefusedError(f"{engine.id} is what this entry says already")
     _require_rules(state, entry, coming)
-    fact = submissions.EngineUpdated(
+    fact = engine_update_entries.EngineUpdated(
         engine=engine,
         entry=entry,
         events=tuple(event.id for event in coming),
         reason=reason,
         name=name,
     )
-    return [contract.Draft.of(submissions.ENGINE_UPDATED, fact)]
+    return [contract.Draft.of(engine_update_entries.ENGINE_UPDATED, fact)]
 
 
 def add(
@@ -73,17 +80,17 @@ def add(
         raise errors.RefusedError(text)
     entered = [state.event(event_id)] if event_id else []
     for event in entered:
-        if event.status not in submitted.NOT_STARTED:
+        if event.status not in apply_engine_updates.NOT_STARTED:
             text = f"event {event.id} has started, nobody enters it any more; without --event"
             seat = f"{engine.id} is a reserve, to which `farm season amend engine` gives a seat"
             raise errors.RefusedError(f"{text} {seat}")
         windows.require_window(state, event, engine.id, now_ms)
         _require_room(state, event)
     _require_rules(state, entry, entered)
-    fact = submissions.EngineAdded(
+    fact = engine_update_entries.EngineAdded(
         engine=engine, entry=entry, event=event_id, reason=reason, name=name
     )
-    return [contract.Draft.of(submissions.ENGINE_ADDED, fact)]
+    return [contract.Draft.of(engine_update_entries.ENGINE_ADDED, fact)]
 
 
 def set_deadline(
@@ -101,7 +108,7 @@ def set_deadline(
     """
     _require_reason(state, reason)
     event = state.event(event_id)
-    if event.status not in submitted.NOT_STARTED:
+    if event.status not in apply_engine_updates.NOT_STARTED:
         raise errors.RefusedError(f"event {event_id} has started; its deadline is over")
     if engine and engine not in state.engines:
         raise errors.RefusedError(f"no engine {engine!r} in this season")
@@ -110,19 +117,19 @@ def set_deadline(
         raise errors.RefusedError(
             f"{engine} cannot play {event_id} any more; deadlines are for engines that may"
         )
-    fact = submissions.DeadlineSet(
+    fact = engine_update_entries.DeadlineSet(
         event=event_id, engine=engine, at_ms=at_ms, reason=reason, name=name
     )
-    drafts = [contract.Draft.of(submissions.DEADLINE_SET, fact)]
+    drafts = [contract.Draft.of(engine_update_entries.DEADLINE_SET, fact)]
     if event.opens_at_ms is not None and event.opens_at_ms < at_ms:
-        moved = amendments.GateMoved(
+        moved = amendment_entries.GateMoved(
             event=event_id,
             opens_at_ms=at_ms,
             before_ms=event.opens_at_ms,
             reason=f"submission deadline: {reason}",
             name=name,
         )
-        drafts.append(contract.Draft.of(amendments.GATE_MOVED, moved))
+        drafts.append(contract.Draft.of(amendment_entries.GATE_MOVED, moved))
     return drafts
 
 
@@ -184,7 +191,7 @@ def _wrong_competition(entry: model.EngineEntry, coming: list[events.EventState]
 def _beyond_limits(state: season_state.SeasonState, engine: contract.EngineSpec) -> str:
     """Name the first setting that breaks a limit of an event that has not started."""
     for event in state.events.values():
-        if event.status in submitted.NOT_STARTED:
+        if event.status in apply_engine_updates.NOT_STARTED:
             options = orders.engine_in(engine, event.id).options
             for breach in limits.breaches(options, event.spec.limits):
                 where = f"option {breach.name} = {breach.value} in event {event.id}"

@@ -14,7 +14,14 @@ from orchestrator.common import errors
 from orchestrator.engines import limits
 from orchestrator.season.amend import engine_update
 from orchestrator.season.file import checks
-from orchestrator.season.fold import amendments, corrections, disqualification, events, orders, plan
+from orchestrator.season.fold import (
+    amendment_entries,
+    corrections,
+    disqualification,
+    events,
+    orders,
+    plan,
+)
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model
 
@@ -27,10 +34,10 @@ def replace(
     event_id: str,
     engine: str,
     substitute: contract.EngineSpec,
-    played: amendments.Played,
+    played: amendment_entries.Played,
     name: str,
     reason: str,
-    cause: amendments.ReplacementCause = "",
+    cause: amendment_entries.ReplacementCause = "",
 ) -> list[contract.Draft]:
     """Return the fact that a substitute plays; raise ``RefusedError``, ``UsageError``.
 
@@ -174,7 +181,7 @@ def _games_of(
     state: season_state.SeasonState,
     event: events.EventState,
     engine: str,
-    played: amendments.Played,
+    played: amendment_entries.Played,
 ) -> dict[str, object]:
     """Return what becomes of the engine's games in a running event: the fact's fields."""
     games = [state.game(game) for game in event.order]
@@ -195,7 +202,7 @@ def _refuse_what_is_built_on(
     state: season_state.SeasonState,
     event: events.EventState,
     done: list[events.Game],
-    played: amendments.Played,
+    played: amendment_entries.Played,
 ) -> None:
     if played == "annul" and done and event.spec.format.kind not in _MAY_ANNUL:
         raise errors.RefusedError(
@@ -211,12 +218,12 @@ def _fact(
     event: events.EventState,
     engine: str,
     substitute: contract.EngineSpec,
-    played: amendments.Played,
+    played: amendment_entries.Played,
     name: str,
     reason: str,
     **more: object,
 ) -> contract.Draft:
-    fact = amendments.EngineReplaced.model_validate(
+    fact = amendment_entries.EngineReplaced.model_validate(
         {
             "event": event.id,
             "engine": engine,
@@ -228,4 +235,4 @@ def _fact(
         }
         | more
     )
-    return contract.Draft.of(amendments.ENGINE_REPLACED, fact)
+    return contract.Draft.of(amendment_entries.ENGINE_REPLACED, fact)

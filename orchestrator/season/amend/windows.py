@@ -16,7 +16,7 @@ import datetime as dt
 from collections.abc import Iterator
 
 from orchestrator.common import errors
-from orchestrator.season.fold import events, plan, submitted
+from orchestrator.season.fold import apply_engine_updates, events, plan
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model
 
@@ -40,7 +40,7 @@ def _takes_part(event: events.EventState, engine: str) -> bool:
 
 def upcoming(state: season_state.SeasonState, engine: str) -> list[events.EventState]:
     """Return the events that have not started and that an engine may play next."""
-    waiting = (e for e in state.events.values() if e.status in submitted.NOT_STARTED)
+    waiting = (e for e in state.events.values() if e.status in apply_engine_updates.NOT_STARTED)
     return [event for event in waiting if engine in set(_next_field(state, event))]
 
 
@@ -86,7 +86,7 @@ def require_window(
 ) -> None:
     """Raise ``RefusedError`` when the window of an event is shut for an engine."""
     asked = rule(state, event)
-    if event.status not in submitted.NOT_STARTED:
+    if event.status not in apply_engine_updates.NOT_STARTED:
         text = f"event {event.id} has started: no update while it is played"
         raise errors.RefusedError(text + _clause(asked.playing))
     why = _never(state, event, asked) or _too_late(state, event, engine, now_ms, asked)
@@ -133,7 +133,9 @@ def movable(state: season_state.SeasonState, event: events.EventState) -> None:
 def _never(state: season_state.SeasonState, event: events.EventState, asked: model.Updates) -> str:
     if asked.window == "closed":
         return f"no update is allowed before {event.id}; its engines play as they did"
-    begun = any(other.status not in submitted.NOT_STARTED for other in state.events.values())
+    begun = any(
+        other.status not in apply_engine_updates.NOT_STARTED for other in state.events.values()
+    )
     if asked.window == "season-start" and begun:
         return f"no update is allowed after the start of {state.launched.season.name}"
     return ""

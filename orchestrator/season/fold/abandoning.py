@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.season.fold import amended, entries, events
+from orchestrator.season.fold import apply_amendments, entries, events
 
 if TYPE_CHECKING:
     from orchestrator.season.fold import state as season_state
@@ -37,13 +37,13 @@ def abandon(state: season_state.SeasonState, name: str, reason: str) -> list[con
 def require_may_follow(state: season_state.SeasonState, kind: str) -> None:
     """Raise ``ContradictionError`` for an entry that nobody can add to an abandoned season."""
     if state.abandoned:
-        amended.require(kind in FOLLOWING, "the season was abandoned before")
+        apply_amendments.require(kind in FOLLOWING, "the season was abandoned before")
 
 
 def _season_abandoned(
     state: season_state.SeasonState, fact: entries.SeasonAbandoned, _at_ms: int
 ) -> None:
-    amended.require(not state.over, "the season is over already")
+    apply_amendments.require(not state.over, "the season is over already")
     state.abandoned = fact.reason or "no reason was told"
     state.lost = state.planned_pause = None
     for event in state.events.values():
@@ -52,6 +52,6 @@ def _season_abandoned(
             event.status = events.Status.ABANDONED
 
 
-VERBS: Final[Mapping[str, tuple[type[contract.Message], amended.Verb]]] = {
+VERBS: Final[Mapping[str, tuple[type[contract.Message], apply_amendments.Verb]]] = {
     entries.SEASON_ABANDONED: (entries.SeasonAbandoned, _season_abandoned),
 }

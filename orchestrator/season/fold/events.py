@@ -11,7 +11,7 @@ import enum
 from typing import Final
 
 from orchestrator import contract
-from orchestrator.season.fold import amendments, entries, standings, tally
+from orchestrator.season.fold import amendment_entries, entries, standings, tally
 from orchestrator.season.spec import model
 
 
@@ -116,7 +116,7 @@ class EventState:
         self.moved_to_ms: int | None = None  # when its gate opens by the operator's word
         self.unsearched: dict[str, dict[str, int]] = {}  # by engine and game, moves in a row
         self.excused: dict[str, int] = {}  # losses by engine that a stall of the host excused
-        self.flags: dict[str, amendments.EngineFlagged | None] = {}  # None: dismissed
+        self.flags: dict[str, amendment_entries.EngineFlagged | None] = {}  # None: dismissed
         self.parts: entries.DecisionNeeded | None = None  # a playoff: the tie that it parts
         self.leads: tuple[frozenset[str], ...] = ()  # of a playoff, by place
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.season.fold import amendments, events
+from orchestrator.season.fold import amendment_entries, events
 from orchestrator.season.fold import state as season_state
 
 MOVES: Final = 3  # in a row, right after the book: one or two may be chance
@@ -27,12 +27,14 @@ def flagged(state: season_state.SeasonState) -> list[contract.Draft]:
             for engine, games in event.unsearched.items():
                 seen = {game: moves for game, moves in games.items() if moves >= MOVES}
                 if len(seen) >= GAMES and engine not in event.flags:
-                    fact = amendments.EngineFlagged(event=event.id, engine=engine, games=seen)
-                    return [contract.Draft.of(amendments.ENGINE_FLAGGED, fact)]
+                    fact = amendment_entries.EngineFlagged(
+                        event=event.id, engine=engine, games=seen
+                    )
+                    return [contract.Draft.of(amendment_entries.ENGINE_FLAGGED, fact)]
     return []
 
 
-def standing(state: season_state.SeasonState) -> Iterator[amendments.EngineFlagged]:
+def standing(state: season_state.SeasonState) -> Iterator[amendment_entries.EngineFlagged]:
     """Yield the flags that wait for the organizers: the engine still plays its event."""
     if state.abandoned:
         return
@@ -52,5 +54,5 @@ def dismiss(
     if (event_id, engine) not in flagged_pairs:
         flags = ", ".join(f"{flag} in {event}" for event, flag in flagged_pairs) or "nobody"
         raise errors.RefusedError(f"{engine!r} is not flagged in {event_id!r}; flagged: {flags}")
-    fact = amendments.FlagDismissed(event=event_id, engine=engine, reason=reason, name=name)
-    return [contract.Draft.of(amendments.FLAG_DISMISSED, fact)]
+    fact = amendment_entries.FlagDismissed(event=event_id, engine=engine, reason=reason, name=name)
+    return [contract.Draft.of(amendment_entries.FLAG_DISMISSED, fact)]

@@ -17,11 +17,11 @@ from orchestrator.arbiter import chess960
 from orchestrator.common import errors
 from orchestrator.season.fold import (
     abandoning,
-    amended,
-    amendments,
+    amendment_entries,
+    apply_amendments,
+    apply_engine_updates,
     entries,
     events,
-    submitted,
     tally,
 )
 from orchestrator.season.spec import model
@@ -89,9 +89,9 @@ class SeasonState:
         self.abandoned = ""  # why the organizers ended it before its end
         self.books: dict[str, tuple[contract.Opening, ...]] = {}
         self.joined: set[str] = set()  # engines that came as substitutes, to their events only
-        self.planned_pause: amendments.PausePlanned | None = None
-        self.away_policy: amendments.AwayPolicy = "wait"
-        self.away: dict[str, amendments.HostAway] = {}
+        self.planned_pause: amendment_entries.PausePlanned | None = None
+        self.away_policy: amendment_entries.AwayPolicy = "wait"
+        self.away: dict[str, amendment_entries.HostAway] = {}
         self._cancelled: dict[str, int] = {}  # by event, counted when asked for
         self._begun: tuple[str, ...] | None = None  # games that go on from a ply, or went on
 
@@ -318,7 +318,7 @@ class SeasonState:
     def _attempt_ended(self, fact: contract.AttemptEnded, _at_ms: int) -> None:
         running = self.running
         if running is None or running.attempt != fact.attempt:
-            raise amended.ContradictionError("not in flight")
+            raise apply_amendments.ContradictionError("not in flight")
         self.running = None
         if self.games[fact.game].open and not self.over:
             self.lost = Lost(fact, running.started_ms, running.then)
@@ -368,7 +368,7 @@ class SeasonState:
         self.games[game.id] = dataclasses.replace(game, finished=fact)
         event.tally.add(game.white, game.black, fact)
         event.note_unsearched(game, fact)
-        submitted.pin_files(self, game, fact)
+        apply_engine_updates.pin_files(self, game, fact)
         self._move_cursor(event)
         self.fruitless = 0
 
@@ -419,7 +419,7 @@ class SeasonState:
     def _abort_wished(self, fact: entries.AbortWished, _at_ms: int) -> None:
         running = self.running
         if running is None or running.attempt != fact.attempt:
-            raise amended.ContradictionError("not in flight")
+            raise apply_amendments.ContradictionError("not in flight")
         reason = fact.reason or f"aborted by {fact.name or 'the operator'}"
         self.running = dataclasses.replace(running, abort=reason, then=fact.then)
 
@@ -571,13 +571,13 @@ class SeasonState:
         entries.GAME_VOIDED: (entries.GameVoided, _game_voided),
         entries.EVENTS_UNDONE: (entries.EventsUndone, _events_undone),
         entries.ATTEMPT_JUDGED: (entries.AttemptJudged, _attempt_judged),
-        **amended.VERBS,
-        **submitted.VERBS,
+        **apply_amendments.VERBS,
+        **apply_engine_updates.VERBS,
         **abandoning.VERBS,
     }
 
 
-_require = amended.require
+_require = apply_amendments.require
 
 
 def _overruled(game: events.Game) -> bool:

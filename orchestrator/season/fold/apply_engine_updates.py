@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator import contract
-from orchestrator.season.fold import amended, events, submissions
+from orchestrator.season.fold import apply_amendments, engine_update_entries, events
 
 if TYPE_CHECKING:
     from orchestrator.season.fold import state as season_state
@@ -19,9 +19,9 @@ NOT_STARTED: Final = frozenset({events.Status.WAITING, events.Status.GATE, event
 
 
 def _engine_updated(
-    state: season_state.SeasonState, fact: submissions.EngineUpdated, _at_ms: int
+    state: season_state.SeasonState, fact: engine_update_entries.EngineUpdated, _at_ms: int
 ) -> None:
-    amended.require(fact.engine.id in state.engines, "no such engine")
+    apply_amendments.require(fact.engine.id in state.engines, "no such engine")
     for event in state.events.values():
         if event.status is events.Status.RUNNING and fact.engine.id in event.entrants:
             # A substitute, or an event of an older journal, may be unpinned so far.
@@ -31,20 +31,20 @@ def _engine_updated(
 
 
 def _engine_added(
-    state: season_state.SeasonState, fact: submissions.EngineAdded, _at_ms: int
+    state: season_state.SeasonState, fact: engine_update_entries.EngineAdded, _at_ms: int
 ) -> None:
-    amended.require(fact.engine.id not in state.engines, "the engine is there already")
+    apply_amendments.require(fact.engine.id not in state.engines, "the engine is there already")
     state.engines[fact.engine.id] = fact.engine
     state.entered[fact.engine.id] = fact.entry
     state.joined.add(fact.engine.id)
     if fact.event:
         event = state.events[fact.event]
-        amended.require(event.status in NOT_STARTED, "the event has started")
+        apply_amendments.require(event.status in NOT_STARTED, "the event has started")
         event.added = (*event.added, fact.engine.id)
 
 
 def _deadline_set(
-    state: season_state.SeasonState, fact: submissions.DeadlineSet, _at_ms: int
+    state: season_state.SeasonState, fact: engine_update_entries.DeadlineSet, _at_ms: int
 ) -> None:
     state.events[fact.event].deadlines[fact.engine] = fact.at_ms
 
@@ -63,7 +63,7 @@ def pin_files(
 
 Verb = Callable[["season_state.SeasonState", Any, int], None]
 VERBS: Final[Mapping[str, tuple[type[contract.Message], Verb]]] = {
-    submissions.ENGINE_UPDATED: (submissions.EngineUpdated, _engine_updated),
-    submissions.ENGINE_ADDED: (submissions.EngineAdded, _engine_added),
-    submissions.DEADLINE_SET: (submissions.DeadlineSet, _deadline_set),
+    engine_update_entries.ENGINE_UPDATED: (engine_update_entries.EngineUpdated, _engine_updated),
+    engine_update_entries.ENGINE_ADDED: (engine_update_entries.EngineAdded, _engine_added),
+    engine_update_entries.DEADLINE_SET: (engine_update_entries.DeadlineSet, _deadline_set),
 }

@@ -2,7 +2,7 @@
 
 They stand in the season's journal beside those of ``entries``, with name and reason.
 What plays in an event is pinned by its ``event_started``; an update is the version that
-the next events pin. ``submitted`` applies them, ``updating`` decides them.
+the next events pin. ``apply_engine_updates`` applies them, ``engine_update`` decides them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 They stand in the season's journal beside those of ``entries``, with name and reason, and
 are facts as whole as these: which games change hands, which openings are replaced and by
-what. ``book_mended`` tells coming openings, so no spectator may read it. ``amended``
-applies them, ``amending``, ``replacing`` and ``hidden_books`` decide them.
+what. ``book_mended`` tells coming openings, so no spectator may read it. ``apply_amendments``
+applies them, ``amending`` and ``substitute`` decide them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator import contract
-from orchestrator.season.fold import amendments, events
+from orchestrator.season.fold import amendment_entries, events
 
 if TYPE_CHECKING:
     from orchestrator.season.fold import state as season_state
@@ -28,7 +28,7 @@ def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition,
 
 
 def _engine_replaced(
-    state: season_state.SeasonState, fact: amendments.EngineReplaced, _at_ms: int
+    state: season_state.SeasonState, fact: amendment_entries.EngineReplaced, _at_ms: int
 ) -> None:
     event, new = state.events[fact.event], fact.substitute.id
     require(event.status is not events.Status.RANKED, "the event is ranked")
@@ -69,7 +69,9 @@ def _handed_over(game: events.Game, old: str, new: str) -> events.Game:
     )
 
 
-def _book_mended(state: season_state.SeasonState, fact: amendments.BookMended, _at_ms: int) -> None:
+def _book_mended(
+    state: season_state.SeasonState, fact: amendment_entries.BookMended, _at_ms: int
+) -> None:
     exits = list(state.books[fact.book])
     for number, opening in fact.exits.items():
         require(0 <= number < len(exits), f"the book has no exit {number}")
@@ -77,7 +79,9 @@ def _book_mended(state: season_state.SeasonState, fact: amendments.BookMended, _
     state.books[fact.book] = tuple(exits)
 
 
-def _gate_moved(state: season_state.SeasonState, fact: amendments.GateMoved, _at_ms: int) -> None:
+def _gate_moved(
+    state: season_state.SeasonState, fact: amendment_entries.GateMoved, _at_ms: int
+) -> None:
     event = state.events[fact.event]
     shut = event.status in {events.Status.WAITING, events.Status.GATE}
     gated = event.spec.gated or event.opens_at_ms is not None
@@ -88,29 +92,33 @@ def _gate_moved(state: season_state.SeasonState, fact: amendments.GateMoved, _at
 
 
 def _pause_planned(
-    state: season_state.SeasonState, fact: amendments.PausePlanned, _at_ms: int
+    state: season_state.SeasonState, fact: amendment_entries.PausePlanned, _at_ms: int
 ) -> None:
     state.planned_pause = fact
 
 
 def _away_policy_set(
-    state: season_state.SeasonState, fact: amendments.AwayPolicySet, _at_ms: int
+    state: season_state.SeasonState, fact: amendment_entries.AwayPolicySet, _at_ms: int
 ) -> None:
     state.away_policy = fact.policy
 
 
-def _host_away(state: season_state.SeasonState, fact: amendments.HostAway, _at_ms: int) -> None:
+def _host_away(
+    state: season_state.SeasonState, fact: amendment_entries.HostAway, _at_ms: int
+) -> None:
     require(fact.host not in state.away, "the host is away already")
     state.away[fact.host] = fact
 
 
-def _host_back(state: season_state.SeasonState, fact: amendments.HostBack, _at_ms: int) -> None:
+def _host_back(
+    state: season_state.SeasonState, fact: amendment_entries.HostBack, _at_ms: int
+) -> None:
     require(fact.host in state.away, "the host is not away")
     del state.away[fact.host]
 
 
 def _games_imported(
-    state: season_state.SeasonState, fact: amendments.GamesImported, _at_ms: int
+    state: season_state.SeasonState, fact: amendment_entries.GamesImported, _at_ms: int
 ) -> None:
     for game in fact.games:
         require(state.games[game.game].open, f"{game.game} has its result, or is cancelled")
@@ -119,13 +127,13 @@ def _games_imported(
 
 
 def _engine_flagged(
-    state: season_state.SeasonState, fact: amendments.EngineFlagged, _at_ms: int
+    state: season_state.SeasonState, fact: amendment_entries.EngineFlagged, _at_ms: int
 ) -> None:
     state.events[fact.event].flags[fact.engine] = fact
 
 
 def _flag_dismissed(
-    state: season_state.SeasonState, fact: amendments.FlagDismissed, _at_ms: int
+    state: season_state.SeasonState, fact: amendment_entries.FlagDismissed, _at_ms: int
 ) -> None:
     flags = state.events[fact.event].flags
     require(flags.get(fact.engine) is not None, "the engine is not flagged")
@@ -134,14 +142,14 @@ def _flag_dismissed(
 
 Verb = Callable[["season_state.SeasonState", Any, int], None]
 VERBS: Final[Mapping[str, tuple[type[contract.Message], Verb]]] = {
-    amendments.ENGINE_REPLACED: (amendments.EngineReplaced, _engine_replaced),
-    amendments.BOOK_MENDED: (amendments.BookMended, _book_mended),
-    amendments.GATE_MOVED: (amendments.GateMoved, _gate_moved),
-    amendments.PAUSE_PLANNED: (amendments.PausePlanned, _pause_planned),
-    amendments.AWAY_POLICY_SET: (amendments.AwayPolicySet, _away_policy_set),
-    amendments.HOST_AWAY: (amendments.HostAway, _host_away),
-    amendments.HOST_BACK: (amendments.HostBack, _host_back),
-    amendments.GAMES_IMPORTED: (amendments.GamesImported, _games_imported),
-    amendments.ENGINE_FLAGGED: (amendments.EngineFlagged, _engine_flagged),
-    amendments.FLAG_DISMISSED: (amendments.FlagDismissed, _flag_dismissed),
+    amendment_entries.ENGINE_REPLACED: (amendment_entries.EngineReplaced, _engine_replaced),
+    amendment_entries.BOOK_MENDED: (amendment_entries.BookMended, _book_mended),
+    amendment_entries.GATE_MOVED: (amendment_entries.GateMoved, _gate_moved),
+    amendment_entries.PAUSE_PLANNED: (amendment_entries.PausePlanned, _pause_planned),
+    amendment_entries.AWAY_POLICY_SET: (amendment_entries.AwayPolicySet, _away_policy_set),
+    amendment_entries.HOST_AWAY: (amendment_entries.HostAway, _host_away),
+    amendment_entries.HOST_BACK: (amendment_entries.HostBack, _host_back),
+    amendment_entries.GAMES_IMPORTED: (amendment_entries.GamesImported, _games_imported),
+    amendment_entries.ENGINE_FLAGGED: (amendment_entries.EngineFlagged, _engine_flagged),
+    amendment_entries.FLAG_DISMISSED: (amendment_entries.FlagDismissed, _flag_dismissed),
 }
