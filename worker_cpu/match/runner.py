@@ -373,7 +373,10 @@ class Runner:
         """Leave no process behind."""
         self._drop()
         spares = [lane.spare for lane in self._lanes if lane.spare is not None]
-        for seated in (*self._leaving, *spares, *self._seats):
+        seats = (*self._leaving, *spares, *self._seats)
+        for seated in seats:  # all quit at the same time, before any is waited for
+            seated.dismiss()
+        for seated in seats:
             seated.leave()
         self._fork_server.end()
         if self._traffic is not None:
