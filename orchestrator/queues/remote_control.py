@@ -24,7 +24,7 @@ _LIMIT = (
 _QUEUE = (
     "a worker hears its own queue; `farm season pause` and `farm host drain` stop it from playing"
 )
-_GAME = "it would break the game off; `farm game abort GAME` ends it under the rules"
+_GAME = "it would break the game off; `farm game abort SEASON` ends it under the rules"
 REFUSED = {
     **dict.fromkeys(("pool_grow", "pool_shrink", "pool_restart", "autoscale"), _ONE),
     **dict.fromkeys(("time_limit", "rate_limit"), _LIMIT),

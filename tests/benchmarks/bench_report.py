@@ -35,6 +35,9 @@ QUIET = {"QT_QPA_PLATFORM": "offscreen"}  # cutechess is linked to a graphics li
 NOISE = re.compile(
     r"^(=+ |-+ |platform |rootdir|configfile|plugins|collected|tests/|cachedir|measuring: )"
 )
+SUMMARY = re.compile(
+    r"^\d+ (passed|failed)\b"
+)  # pytest's last line: behind a table it would be a row
 PROGRESS = re.compile(r"^[.sFEx]+(\s*\[ *\d+%\])?$")
 
 
@@ -58,7 +61,8 @@ def cut(page: pathlib.Path = PAGE, manual: pathlib.Path = MANUAL) -> None:
     results = page.read_text(encoding="utf-8")
     table = standing(results.partition(BEGIN)[2].partition(END)[0], sections(results))[ROWS]
     before, begin, rest = manual.read_text(encoding="utf-8").partition(COSTS)
-    told = table.partition("\n")[2].strip()
+    lines = table.partition("\n")[2].splitlines()
+    told = "\n".join(line for line in lines if not SUMMARY.match(line)).strip()
     text = f"{before}{begin}\n\n{told}\n\n{COSTS_END}{rest.partition(COSTS_END)[2]}"
     manual.write_text(text, encoding="utf-8")
 

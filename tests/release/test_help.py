@@ -158,6 +158,45 @@ def test_the_command_lines_of_the_pages_about_matches_are_read(
             arguments.read(quick_match.whole(words[1:]))
 
 
+SAID = re.compile(r"`(farm [^`]+)`")
+KINDS = {"SEASON", "GAME", "EVENT", "HALL", "HOST", "JOURNAL", "MATCH", "FILE"}  # NAME says less
+
+
+def in_sentences() -> Iterator[tuple[str, list[str]]]:
+    """Yield each command that a page or the program's own texts name, with where it stands."""
+    pages = [path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts]
+    rooms = ("orchestrator", "worker_cpu", "worker_gpu")
+    sources = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    assert len(pages) > 100
+    assert len(sources) > 300
+    for path in (*pages, *sources):
+        text = re.sub(r"(?ms)^ *```.*?^ *```", "", path.read_text(encoding="utf-8"))
+        for line in SAID.findall(text):
+            said = families.said_now("`" + re.sub(r'["\s]+', " ", line))[1:]
+            yield str(path.relative_to(ROOT)), said.split(" ")
+
+
+def test_commands_in_sentences_have_such_options_and_take_what_is_named() -> None:
+    """What takes a journal is not said to take a season: whoever types it is refused."""
+    wrong = []
+    for where, words in in_sentences():
+        path, rest = words[0], words[1:]
+        while rest and f"{path} {rest[0]}" in EVERY:
+            path, rest = f"{path} {rest[0]}", rest[1:]
+        command = EVERY[path].command
+        if isinstance(command, click.Group) or path == "farm match play":
+            continue  # a family's name alone; `farm match` reads cutechess' switches
+        options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        named = [re.split(r"[^\w-]", word)[0] for word in rest if re.match(r"--\w", word)]
+        wrong += [(where, path, name) for name in named if name not in {*options, "--help"}]
+        given = rest[0].split("…")[0] if rest else ""
+        arguments_ = [one for one in command.params if isinstance(one, click.Argument)]
+        taken = {word for one in arguments_ for word in (one.metavar or one.name or "").split("|")}
+        kinds = {word.strip("[].").upper() for word in taken} & KINDS
+        wrong += [(where, path, given)] if given in KINDS and kinds and given not in kinds else []
+    assert wrong == []
+
+
 USUAL = {"farm match play"}  # what a family does where no word of it is said
 
 

@@ -4,7 +4,7 @@ An engine that the organizers have dropped plays nowhere, and the next one moves
 (CUP-1c, FRC-1c). The order is the organizers' seeding, the last winner first (CUP-1e, FRC-1d,
 FRC-1e), where no event asks for another.
 
-``engines.toml`` is written here too: what ``farm engine import`` and ``farm engine pin`` leave
+``engines.toml`` is written here too: what ``farm engine import`` (``--pin``) leaves
 behind. Only what differs from the defaults is written, in the order of the model; reading the
 text again (``load.load_engines``) gives the same entries.
 """
