@@ -37,9 +37,9 @@ class Part:
 
 
 PARTS = (
-    Part("rows", "test_rows.py", 15),
+    Part("rows", "test_rows.py", 30),
     Part("rating", "rating", 3),
-    Part("gap", "test_gap.py", 6),
+    Part("gap", "test_gap.py", 8),
     Part("costs", "test_season_costs.py", 3),
     Part("remote", "test_remote.py", 3),
     Part("spectators", "spectators/test_spectators.py", 12),

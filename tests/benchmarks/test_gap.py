@@ -14,8 +14,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+import before
 import harness
 import pytest
 
@@ -31,9 +32,25 @@ GAMES = ENGINES * (ENGINES - 1) * DOUBLE_ROUNDS  # of the league
 @pytest.mark.parametrize("load", LOADS)
 def test_the_gap_between_two_games(tmp_path: pathlib.Path, load: int) -> None:
     """Every pause between two games of a league is measured; the figures are printed."""
-    with harness.running(tmp_path) as farm, _busy(load * len(os.sched_getaffinity(0))):
+    print()
+    _print("gap", measured(tmp_path, load), load)
+    _print("gap before", before.asked(f"gap-{load}", tmp_path / "before"), load)
+
+
+def _print(what: str, found: Mapping[str, Sequence[float]], load: int) -> None:
+    for name, gaps in found.items():
+        last = statistics.quantiles(gaps, n=100, method="inclusive")[-1]
+        print(
+            f"{what}, {name}, beside {load} busy loops a core: p50 {statistics.median(gaps):.0f}"
+            f" ms, p99 {last:.0f} ms, max {max(gaps):.0f} ms over {len(gaps)} pauses"
+        )
+
+
+def measured(folder: pathlib.Path, load: int) -> dict[str, list[float]]:
+    """Play a league beside so many busy loops a core; return its pauses, by what ends them."""
+    with harness.running(folder) as farm, _busy(load * len(os.sched_getaffinity(0))):
         engines = [harness.scripted(farm.life, strength) for strength in range(ENGINES)]
-        file = harness.league(tmp_path / "season.toml", engines, double_rounds=DOUBLE_ROUNDS)
+        file = harness.league(folder / "season.toml", engines, double_rounds=DOUBLE_ROUNDS)
         farm.launch(file, "gap")
         farm.finish("gap", 300)
         offset_ms = farm.ledger.now_ms() - time.monotonic_ns() / 1e6
@@ -50,13 +67,7 @@ def test_the_gap_between_two_games(tmp_path: pathlib.Path, load: int) -> None:
         elif entry.kind in {"gate_set", "event_ranked"}:
             ended_ms = 0
     assert len(claims) == len(starts) == GAMES - 1 + 3
-    print()
-    for name, gaps in (("result to next claim", claims), ("result to `uci`", starts)):
-        last = statistics.quantiles(gaps, n=100, method="inclusive")[-1]
-        print(
-            f"gap, {name}, beside {load} busy loops a core: p50 {statistics.median(gaps):.0f} ms,"
-            f" p99 {last:.0f} ms, max {max(gaps):.0f} ms over {len(gaps)} pauses"
-        )
+    return {"result to next claim": claims, "result to `uci`": starts}
 
 
 @contextlib.contextmanager

@@ -2,7 +2,8 @@
 
 CPU seconds and counts, so that other programs on the machine matter little. Each row names the
 test that guards it by counting work. Prints the table, asserts no figure. ``FARM_BENCH=long``
-takes the sizes that the goals are told for; peers are those that are named (``FARM_ORDO`` …).
+takes the sizes that the goals are told for; peers are those that are named (``FARM_ORDO`` …), and
+``FARM_BEFORE`` names an earlier checkout that is asked for the same rows (``before``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import before
 import clock_figures
 import clock_runners
 import clock_script
@@ -34,12 +36,15 @@ from orchestrator.ledger import embedded_redis, lane_store, lanes, restoring, st
 from orchestrator.ops import supervisor
 from orchestrator.season.formats import base, swiss
 from orchestrator.serve import archive, doorbell
-from orchestrator.testmatch import match_journal, orders
+from orchestrator.testmatch import match_journal, orders, sprt_match
 from worker_cpu.match import books
 
 LONG = os.environ.get("FARM_BENCH") == "long"
 FARM = (sys.executable, "-c", "from orchestrator import commands; commands.main()")
-HEAD = "| row | what | sizes | ours | exponent | peer | ours / peer | goal | guarded by |"
+ENTRIES = 100  # shown on the page one by one, and measured
+GAMES_OF_PAUSES = (100, 316)  # engines of round robins; a season has at most 100,000 games
+PAUSES = (str(pathlib.Path(__file__).with_name("gc_pauses.py")),)
+HEAD = "| row | what | sizes | ours | exponent | before | peer | ours / peer | goal | guarded by |"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,11 +59,13 @@ class Row:
     guard: str
     peer: str = ""
     theirs: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    before: Mapping[int, float] = dataclasses.field(default_factory=dict)
 
     def line(self) -> str:
         """Return the row as Markdown; the exponent is that from the first to the last size."""
         sizes = " / ".join(f"{size:,}" for size in self.ours)
         cells = [self.number, self.what, sizes, self._figures(self.ours), self._exponent()]
+        cells.append(self._figures(self.before) if self.before else before.paper(self.what))
         cells.append(f"{self.peer} {self._figures(self.theirs)}" if self.theirs else "")
         ratios = [f"{self.ours[size] / theirs:.2f}" for size, theirs in self.theirs.items()]
         cells += [" / ".join(ratios), self.goal, f"`{self.guard}`" if self.guard else ""]
@@ -187,10 +194,10 @@ def page(folder: pathlib.Path) -> Iterator[Row]:
         made = theatre.projected(tape, here)
         tape.shown = len(tape.journal) * 9 // 10 if tape in tapes else len(tape.journal) // 2
         made.projector.look()
-        entries = min(100, len(tape.journal) - tape.shown)
+        entries = min(ENTRIES, len(tape.journal) - tape.shown)
 
         def looks(tape: theatre.Tape = tape, made: theatre.Projected = made) -> None:
-            for _ in range(min(100, len(tape.journal) - tape.shown)):
+            for _ in range(min(ENTRIES, len(tape.journal) - tape.shown)):
                 tape.shown += 1
                 made.projector.look()
 
@@ -265,15 +272,14 @@ def finished_seasons(folder: pathlib.Path) -> Iterator[Row]:
 
 def pauses(folder: pathlib.Path) -> Iterator[Row]:
     """Measure the longest pause of the garbage collector in the processes that keep a season."""
-    program = pathlib.Path(__file__).with_name("gc_pauses.py")
     longest: dict[str, dict[int, float]] = {"serve": {}, "serve-web": {}}
-    for engines in sizes(100, 316, short=(4,)):  # a season has at most 100,000 games
+    for engines in sizes(*GAMES_OF_PAUSES, short=(4,)):
         tape = theatre.round_robin(folder, engines)
         journal = folder / f"{engines}.jsonl"
         journal.write_text("".join(f"{entry.line()}\n" for entry in tape.journal))
         games = sum(entry.kind == "game_finished" for entry in tape.journal)
         for service, milliseconds in longest.items():
-            words = [sys.executable, str(program), service, str(journal), str(folder / str(games))]
+            words = [sys.executable, *PAUSES, service, str(journal), str(folder / str(games))]
             modules = os.pathsep.join(sys.path)  # the tests' own are among them
             said = subprocess.check_output(words, env=os.environ | {"PYTHONPATH": modules})
             milliseconds[games] = json.loads(said)["ms"]
@@ -488,6 +494,45 @@ def claims(folder: pathlib.Path) -> Iterator[Row]:
     yield Row("8", f"{what}: Redis commands", "", calls, "flat", guard)
     yield Row("8", f"{what}: append-only file", "B", aof, "flat", guard)
     yield Row("8", f"{what}: Redis CPU", "µs", cpu, "flat", guard)
+
+
+def keeper(folder: pathlib.Path) -> Iterator[Row]:
+    """Measure what keeps a test match beside so many lanes, for a second; Redis is not counted."""
+    steps, by_size = 10, dict[int, float]()
+    engine = {"id": "a", "name": "a", "command": ("true",)}
+    for size in sizes(500, 5_000, short=(4, 16)):
+        here = folder / f"keeper-{size}"
+        with (
+            embedded_redis.EmbeddedRedis(here / "redis") as server,
+            store.connect(server.url) as own,
+        ):
+            known = lane_store.connect(server.url)
+            for number in range(size):
+                hall = f"h{number // 100}"
+                if number % 100 == 0:
+                    own.open_hall(hall, hall, "w")
+                known.open_lane(lanes.Lane(hall, f"l{number}", hall, frozenset({number}), 4_096))
+            spec = orders.Spec(
+                id="m",
+                engines=tuple(contract.EngineSpec(**engine | {"id": name}) for name in "ab"),
+                time_control=contract.TimeControl(base_ms=20_000, increment_ms=1_000),
+                games=10_000,
+            )
+            (here / "m").mkdir()
+            kept = sprt_match.Keeper(own, known, here / "m", spec, sprt_match.Terms())
+            kept.open("here")
+            rung: list[str] = []
+            kept.step(rung.append, 1)
+            assert len(rung) == size
+            begun, waited = time.process_time(), time.monotonic()
+            for number in range(steps):
+                kept.step(rung.append, 1)
+                time.sleep(max(0.0, waited + (number + 1) / steps - time.monotonic()))
+            by_size[size] = (time.process_time() - begun) * 1e3
+            kept.close()
+            known.close()
+    what = f"what keeps a test match, so many lanes, {steps} looks a second: CPU a second"
+    yield Row("8", what, "ms", by_size, "flat", "tests/testmatch/test_sprt_match.py")
 
 
 def _claim(known: lane_store.RedisLanes, hall: str, lane: str, attempt: str) -> lanes.Dealt:
@@ -709,6 +754,7 @@ def test_the_table_of_costs(tmp_path: pathlib.Path) -> None:
         many_at_once,
         side_by_side,
         claims,
+        keeper,
         lane_memory,
         forecasts,
         files,
@@ -716,7 +762,9 @@ def test_the_table_of_costs(tmp_path: pathlib.Path) -> None:
     )
     for number, part in enumerate(parts):
         (tmp_path / str(number)).mkdir()
-        rows += part(tmp_path / str(number))
+        ours = list(part(tmp_path / str(number)))
+        earlier = before.rows(part.__name__, tmp_path / f"{number}-before")
+        rows += [dataclasses.replace(row, before=earlier.get(row.what, {})) for row in ours]
     print(f"\n{HEAD}\n|{'---|' * (HEAD.count('|') - 1)}")
     for row in rows:
         print(row.line())
