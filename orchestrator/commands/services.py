@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,9 +16,10 @@ from orchestrator.commands import common
 from orchestrator.common import errors
 
 TIDY_SECONDS: Final = 1.0  # s: between two looks at what the garbage collector would go through
-_COLLECTIONS: Final = 10  # of the middle generation: after so many CPython would go through all
-_OBJECTS: Final = 80_000  # gone through in 10 ms
-_GROWN: Final = 2  # times: when so much has been set apart, all is gone through once
+START_SECONDS: Final = 0.1  # s: the same while a service reads all that there is
+_COLLECTIONS: Final = 3  # of the middle generation: so many are worth a look
+_FEW: Final = 6  # of them: 46,000 objects at most, gone through in less than 10 ms
+_GROWN: Final = 2  # times: when so much is held as after the last look at all, all is gone through
 _NEVER: Final = 1 << 30
 
 
@@ -52,8 +54,10 @@ def shorten_pauses() -> None:
 
     A season of 10,000 games holds it for 44 ms at a time, one of 100,000 for 1.4 s, in which no
     lease is looked at and no move shown. What has lived for a second is set apart and not gone
-    through again; it is freed by its last reference, as states hold no cycles. A connection that
-    was set apart does, so all is gone through once each time that what is set apart has doubled.
+    through again; it is freed by its last reference, as states hold no cycles. So what a service
+    reads as it starts is set apart at once, without a look for garbage. A connection that was set
+    apart may hold cycles: all is gone through once each time that the process holds twice as much
+    as it did at the start.
     """
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, _NEVER)
@@ -61,29 +65,43 @@ def shorten_pauses() -> None:
 
 
 def _tidy_always() -> None:
+    quiet = 0.0
+    while quiet < TIDY_SECONDS:
+        time.sleep(START_SECONDS)
+        quiet = 0.0 if set_apart() else quiet + START_SECONDS
     while True:
         time.sleep(TIDY_SECONDS)
         tidy()
 
 
 class _Tidier:
-    """Knows how much was set apart when all was gone through last."""
+    """Knows how much the process held when all was gone through last, or when it had started."""
 
     def __init__(self) -> None:
-        self._settled = 0
+        self._blocks = 0  # of memory: objects that are set apart could only be counted one by one
+
+    def set_apart(self) -> bool:
+        """Set apart what has come, at a start; say whether it was much."""
+        if gc.get_count()[2] < _COLLECTIONS:
+            return False
+        gc.freeze()
+        self._blocks = sys.getallocatedblocks()
+        return True
 
     def tidy(self) -> None:
         """Collect the garbage of the last moment, if it is little, and set the rest apart."""
-        if gc.get_count()[2] < _COLLECTIONS:
+        new = gc.get_count()[2]
+        if new < _COLLECTIONS:
             return
-        grown = gc.get_freeze_count() > _GROWN * max(self._settled, _OBJECTS)
+        grown = sys.getallocatedblocks() > _GROWN * self._blocks > 0
         if grown:
             gc.unfreeze()
-        if grown or len(gc.get_objects(generation=2)) < _OBJECTS:
+        if grown or new <= _FEW:
             gc.collect()
         gc.freeze()
-        if grown or not self._settled:
-            self._settled = gc.get_freeze_count()
+        if grown or not self._blocks:
+            self._blocks = sys.getallocatedblocks()
 
 
-tidy = _Tidier().tidy
+_tidier = _Tidier()
+set_apart, tidy = _tidier.set_apart, _tidier.tidy

@@ -153,7 +153,8 @@ def _rename() -> None:
     lanes: Any = importlib.import_module("orchestrator.ledger.lanes")
     lanes.Dealt.games = property(lambda dealt: dealt.game)
     services: Any = importlib.import_module("orchestrator.commands.services")
-    services.TIDY_SECONDS, services.tidy, services.shorten_pauses = 0.0, None, lambda: None
+    services.TIDY_SECONDS, services.shorten_pauses = 0.0, lambda: None
+    services.tidy = services.set_apart = lambda: None
     theatre: Any = importlib.import_module("theatre")
     theatre.round_robin = _round_robin
 

@@ -13,6 +13,7 @@ import json
 import pathlib
 import sys
 import time
+from collections.abc import Callable
 
 import theatre
 
@@ -28,9 +29,9 @@ class Pauses:
 
     def __init__(self) -> None:
         self.longest, self.count, self._begun = 0.0, 0, 0.0
-        self._tidy = services.tidy
         gc.callbacks.append(self._heard)
-        services.tidy = self._timed
+        services.tidy = self._timed(services.tidy)
+        services.set_apart = self._timed(services.set_apart)
         services.shorten_pauses()
 
     def _heard(self, phase: str, _info: dict[str, int]) -> None:
@@ -39,10 +40,14 @@ class Pauses:
         else:
             self._note(time.thread_time() - self._begun)
 
-    def _timed(self) -> None:
-        begun = time.thread_time()
-        self._tidy()
-        self._note(time.thread_time() - begun)
+    def _timed(self, look: Callable[[], bool | None]) -> Callable[[], bool | None]:
+        def timed() -> bool | None:
+            begun = time.thread_time()
+            answer = look()
+            self._note(time.thread_time() - begun)
+            return answer
+
+        return timed
 
     def _note(self, seconds: float) -> None:
         self.longest = max(self.longest, seconds)

@@ -25,13 +25,13 @@ gc.callbacks.append(
 services.shorten_pauses()
 kept = [[n] for n in range(int(sys.argv[1]))]
 automatic += looked
-services.tidy()
+services.set_apart()
 for _ in range(5):
     kept.append([[n] for n in range(20_000)])
     lost = []
     lost.append(lost)
     del lost
-    for n in range(12): gc.collect(1)
+    for n in range(3): gc.collect(1)
     services.tidy()
 print(json.dumps([len(automatic), len(looked), max(looked), gc.get_freeze_count()]))
 """
@@ -49,6 +49,47 @@ def test_a_pause_is_short_whatever_is_kept(kept: int) -> None:
     assert frozen > kept
 
 
+START = """
+import gc, json, sys
+from orchestrator.commands import services
+services.START_SECONDS = services.TIDY_SECONDS = 10_000  # by hand
+looked = []
+services.shorten_pauses()
+gc.callbacks.append(
+    lambda phase, info: looked.append(len(all_objects()))
+    if phase == "start" and info["generation"] == 2 else None
+)
+counted = []
+all_objects, frozen = gc.get_objects, gc.get_freeze_count
+gc.get_objects = lambda *of, **how: counted.append(1) or all_objects(*of, **how)
+gc.get_freeze_count = lambda: counted.append(1) or frozen()
+kept = []
+for number in range(int(sys.argv[1])):
+    kept += [[n] for n in range(30_000)]
+    for n in range(3): gc.collect(1)
+    services.set_apart()
+    left = gc.get_count()[2]
+for _ in range(5):
+    kept += [[n] for n in range(1_000)]
+    for n in range(3): gc.collect(1)
+    services.tidy()
+print(json.dumps([left, len(looked), max(looked), len(counted), frozen()]))
+"""
+
+
+@pytest.mark.parametrize("seconds", [6, 12])
+def test_what_is_read_at_a_start_is_never_gone_through(seconds: int) -> None:
+    """However much a service reads as it starts: it is set apart, and not even counted."""
+    run = [sys.executable, "-c", START, str(seconds)]
+    said = subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+    left, collections, most, counted, frozen = json.loads(said)
+    assert left == 0
+    assert collections == 5
+    assert most < 60_000
+    assert counted == 0
+    assert frozen > seconds * 30_000
+
+
 CROWD = """
 import gc, json
 from orchestrator.commands import services
@@ -59,7 +100,7 @@ for _ in range(30):
     connections = [[] for n in range(20_000)]
     for one in connections:
         one.append(one)
-    for n in range(12): gc.collect(1)
+    for n in range(3): gc.collect(1)
     services.tidy()  # while they live
     most = max(most, gc.get_freeze_count())
 print(json.dumps([most, gc.get_freeze_count()]))

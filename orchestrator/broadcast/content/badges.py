@@ -40,6 +40,7 @@ def of_season(state: season_state.SeasonState) -> dict[str, dict[str, Any]]:
     return made
 
 
+@functools.lru_cache(maxsize=1_024)
 def flag(country: str) -> str | None:
     """Return the flag of a country as Unicode has it, None for what is no country's code."""
     word = country.strip().upper()

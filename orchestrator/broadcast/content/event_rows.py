@@ -115,13 +115,13 @@ class Cells:
         for name in event.order:
             game = state.games[name]
             self._games.setdefault(frozenset((game.white, game.black)), []).append(name)
-        self._cells: dict[tuple[str, str], bytes] = {}
+        self._cells: dict[str, dict[str, bytes]] = {engine: {} for engine in event.entrants}
 
     def update(self, state: State, games: Iterable[str]) -> None:
         """Forget the cells of games, so that they are encoded again."""
         for game in map(state.games.__getitem__, games):
-            self._cells.pop((game.white, game.black), None)
-            self._cells.pop((game.black, game.white), None)
+            self._cells[game.white].pop(game.black, None)
+            self._cells[game.black].pop(game.white, None)
 
     def cell(self, state: State, engine: str, opponent: str) -> crosstable.Cell:
         """Return the results of one engine against another."""
@@ -132,16 +132,12 @@ class Cells:
 
     def line(self, state: State, engine: str, order: Sequence[str]) -> bytes:
         """Return the cells of an engine against all in the order of the table."""
-        cells = self._cells
-        return b",".join(
-            [cells.get((engine, other)) or self._encode(state, engine, other) for other in order]
-        )
-
-    def _encode(self, state: State, engine: str, opponent: str) -> bytes:
-        cell = None if engine == opponent else self.cell(state, engine, opponent)
-        made = encoded(tables.cell(cell))
-        self._cells[engine, opponent] = made
-        return made
+        cells = self._cells[engine]
+        for other in order if len(cells) < len(order) else ():
+            if other not in cells:
+                cell = None if engine == other else self.cell(state, engine, other)
+                cells[other] = encoded(tables.cell(cell))
+        return b",".join(map(cells.__getitem__, order))
 
 
 class Table:
@@ -166,8 +162,9 @@ class Table:
         """Return the document of this moment."""
         table = tables.event_table(state, self._event, rows)
         table["statistics"] = self._counts.data(state, state.events[self._event])
+        order = [row.engine for row in rows]
         lines = [
-            _with(row, "cells", self.cells.line(state, row["engine"], [r.engine for r in rows]))
+            _with(row, "cells", self.cells.line(state, row["engine"], order))
             for row in table.pop("rows")
         ]
         return documents.Document(_with(table, "rows", b",".join(lines)))

@@ -34,11 +34,7 @@ def sonneborn_berger(played: tally.Tally, engine: str) -> int:
 
     A bye counts as a win against an opponent of the engine's own points (FIDE C.07).
     """
-    score = played.scores[engine]
-    return 2 * score.byes * score.half_points + sum(
-        taken * played.scores[opponent].half_points
-        for opponent, (taken, _) in played.opponents(engine).items()
-    )
+    return _of_opponents(played, engine)[0]
 
 
 def opponents_score(played: tally.Tally, engine: str) -> int:
@@ -46,11 +42,18 @@ def opponents_score(played: tally.Tally, engine: str) -> int:
 
     A bye counts as a game against an opponent of the engine's own points (FIDE C.07).
     """
-    score = played.scores[engine]
-    return score.byes * score.half_points + sum(
-        games * played.scores[opponent].half_points
-        for opponent, (_, games) in played.opponents(engine).items()
-    )
+    return _of_opponents(played, engine)[1]
+
+
+def _of_opponents(played: tally.Tally, engine: str) -> tuple[int, int]:
+    """Return Sonneborn-Berger and opponents' score: a table takes both, of all its pairs."""
+    scores, own = played.scores, played.scores[engine]
+    weighted, met = 2 * own.byes * own.half_points, own.byes * own.half_points
+    for opponent, (taken, games) in played.opponents(engine).items():
+        half_points = scores[opponent].half_points
+        weighted += taken * half_points
+        met += games * half_points
+    return weighted, met
 
 
 def numbers(played: tally.Tally, engine: str, seed: int) -> dict[model.Criterion, int]:
@@ -59,11 +62,12 @@ def numbers(played: tally.Tally, engine: str, seed: int) -> dict[model.Criterion
     r-mobility is there when a game of the event has told it: earlier journals hold none.
     """
     score = played.scores[engine]
+    weighted, met = _of_opponents(played, engine)
     counted = {
         model.Criterion.CRASHES: score.crashes,
         model.Criterion.WINS: score.wins,
-        model.Criterion.SONNEBORN_BERGER: sonneborn_berger(played, engine),
-        model.Criterion.OPPONENTS_SCORE: opponents_score(played, engine),
+        model.Criterion.SONNEBORN_BERGER: weighted,
+        model.Criterion.OPPONENTS_SCORE: met,
         model.Criterion.BLACK_GAMES: score.black_games,
         model.Criterion.BLACK_WINS: score.black_wins,
         model.Criterion.SEED: seed,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
+import string
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -85,16 +87,20 @@ def abbreviations(names: Iterable[str]) -> dict[str, str]:
     short: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        short[name] = next(two for two in _pairs(name) if two not in taken)
+        first = _first(name)
+        choices = itertools.chain(_pairs(name), (f"{first}{n}" for n in itertools.count(10)))
+        short[name] = next(two for two in choices if two not in taken)
         taken.add(short[name])
     return short
 
 
-def _pairs(name: str) -> Iterator[str]:
-    letters = [c for c in name if c.isalnum()] or ["X"]
-    yield from (letters[0].upper() + second.lower() for second in letters[1:])
-    yield from (f"{letters[0].upper()}{digit}" for digit in range(10))
-    yield from (
-        f"{first}{second}" for first in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for second in "0123456789"
-    )
-    yield from (f"{letters[0].upper()}{number}" for number in itertools.count(10))
+def _first(name: str) -> str:
+    return next(filter(str.isalnum, name), "X").upper()
+
+
+@functools.lru_cache(maxsize=1_024)  # asked for again whenever an event's order changes
+def _pairs(name: str) -> tuple[str, ...]:
+    first, *others = [letter for letter in name if letter.isalnum()] or ["X"]
+    own = [f"{first.upper()}{second.lower()}" for second in others]
+    own += [f"{first.upper()}{digit}" for digit in string.digits]
+    return *own, *map("".join, itertools.product(string.ascii_uppercase, string.digits))

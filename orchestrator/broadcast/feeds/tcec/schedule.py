@@ -111,7 +111,7 @@ class Table:
         """Take results from ``cells``; encode nothing yet."""
         self._event, self._results = event.id, cells
         self._places = {game: number for number, game in enumerate(event.order, start=1)}
-        self._cells: dict[tuple[str, str], bytes] = {}
+        self._cells: dict[str, dict[str, bytes]] = {engine: {} for engine in event.entrants}
         self._gains: dict[str, float] = {}
         self._short: dict[str, str] = {}  # in the order of the table, which few results change
         self._names = {
@@ -122,7 +122,7 @@ class Table:
         """Forget what depends on games."""
         for game in map(state.games.__getitem__, games):
             for pair in ((game.white, game.black), (game.black, game.white)):
-                self._cells.pop(pair, None)
+                self._cells[pair[0]].pop(pair[1], None)
                 self._gains.pop(pair[0], None)
 
     def content(self, state: State, rows: Sequence[standings.Row]) -> bytes:
@@ -156,13 +156,11 @@ class Table:
             self._gains[row.engine] = _gain(state, event, row.engine)
         head = _head(state, event, row, short) | {"Elo": self._gains[row.engine]}
         others = [engine for engine in order if engine != row.engine]
-        cells = self._cells
-        results = b",".join(
-            [
-                cells.get((row.engine, other)) or self._cell(state, row.engine, other)
-                for other in others
-            ]
-        )
+        cells = self._cells[row.engine]
+        for other in others if len(cells) < len(others) else ():
+            if other not in cells:
+                cells[other] = self._cell(state, row.engine, other)
+        results = b",".join(map(cells.__getitem__, others))
         tail = _tail(row)
         if len(others) == 1:
             tail["Opponent"] = views.name(state, others[0], event.id)
@@ -171,9 +169,7 @@ class Table:
 
     def _cell(self, state: State, engine: str, other: str) -> bytes:
         cell = self._results.cell(state, engine, other)
-        made = self._names[other] + b":" + encode(_cell(state, self._places, engine, cell))
-        self._cells[engine, other] = made
-        return made
+        return self._names[other] + b":" + encode(_cell(state, self._places, engine, cell))
 
 
 def _head(state: State, event: events.EventState, row: standings.Row, short: str) -> dict[str, Any]:
