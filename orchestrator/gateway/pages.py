@@ -193,7 +193,7 @@ class Pages:
         rows = [
             (
                 each.match,
-                each.about,
+                html.join([each.about, _asked(each)]),
                 each.by.partition("@")[0],
                 _moment(each.at_ms),
                 _state(each),
@@ -573,6 +573,27 @@ def _state(each: submissions.Submission) -> html.Markup:
     if each.ready:
         return html.tag("span", "is begun", class_="good")
     return html.tag("span", "waits for approval by somebody else")
+
+
+def _asked(each: submissions.Submission) -> html.Markup | str:
+    """Return all that is asked with a submission: who approves it has to know."""
+    asked = {
+        key: value
+        for key, value in {**each.proposed, **each.changes}.items()
+        if value not in (None, "", (), []) and key not in {"schema_version", "name"}
+    }
+    if not asked:
+        return ""
+    lines = "\n".join(f"{key}: {_words(value)}" for key, value in sorted(asked.items()))
+    return html.tag("details", html.tag("summary", "all of it"), html.tag("pre", lines))
+
+
+def _words(value: object) -> str:
+    """Return a value of a message; what has none of its own is left out."""
+    if isinstance(value, Mapping):
+        pairs = (f"{key} {part}" for key, part in value.items() if part is not None)
+        return ", ".join(pair for pair in pairs if not pair.startswith("schema_version"))
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _line(line: Mapping[str, Any]) -> tuple[object, ...]:

@@ -223,6 +223,7 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
     answer = browser.post("/new", **NEW)
     assert (answer.status_code, "Submitted" in answer.text) == (200, True), answer.text
     assert "tiny: fix against main, 40 games at 20 nodes" in answer.text
+    assert "alpha 0.05, beta 0.05, elo0 0.0, elo1 5.0, model normalized" in answer.text
     assert "Withdraw" in answer.text
     assert "Approve" not in answer.text, "nobody approves own ones"
     assert browser.post("/m/dev-1/approve").status_code == 409
@@ -242,6 +243,7 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
     assert stranger.post("/m/dev-1/approve").status_code == 409, "its token plays, and no more"
     assert stranger.get("/new").status_code == 409
     stranger.login(_author(scene, "carl"))
+    assert "against: main" in stranger.get().text, "who approves it sees all that is asked"
     assert "Approved" in stranger.post("/m/dev-1/approve").text
     assert [each.match for each in waiting.all() if each.ready] == ["dev-1"]
     stranger.client.close()
