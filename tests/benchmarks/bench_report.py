@@ -58,8 +58,7 @@ def write(parts: Mapping[str, pathlib.Path], page: pathlib.Path = PAGE) -> None:
 
 def cut(page: pathlib.Path = PAGE, manual: pathlib.Path = MANUAL) -> None:
     """Copy the table of costs from the results into the manual's page."""
-    results = page.read_text(encoding="utf-8")
-    table = standing(results.partition(BEGIN)[2].partition(END)[0], sections(results))[ROWS]
+    table = parts_of(page)[ROWS]
     before, begin, rest = manual.read_text(encoding="utf-8").partition(COSTS)
     lines = table.partition("\n")[2].splitlines()
     told = "\n".join(line for line in lines if not SUMMARY.match(line)).strip()
@@ -69,13 +68,17 @@ def cut(page: pathlib.Path = PAGE, manual: pathlib.Path = MANUAL) -> None:
 
 def promise(page: pathlib.Path = PAGE, readme: pathlib.Path = README) -> None:
     """Write the figures of what the farm promises into their rows of the table in README.md."""
-    results = page.read_text(encoding="utf-8")
-    parts = standing(results.partition(BEGIN)[2].partition(END)[0], sections(results))
     text = readme.read_text(encoding="utf-8")
-    for about, measured in promises(parts).items():
+    for about, measured in promises(parts_of(page)).items():
         row = f"| {about} | {measured} |"
         text = re.sub(rf"^\| {re.escape(about)} \|.*$", lambda _: row, text, flags=re.MULTILINE)  # noqa: B023 - called at once
     readme.write_text(text, encoding="utf-8")
+
+
+def parts_of(page: pathlib.Path = PAGE) -> dict[str, str]:
+    """Return what the page says of each part that it has."""
+    results = page.read_text(encoding="utf-8")
+    return standing(results.partition(BEGIN)[2].partition(END)[0], sections(results))
 
 
 def promises(parts: Mapping[str, str]) -> dict[str, str]:
@@ -91,7 +94,8 @@ def promises(parts: Mapping[str, str]) -> dict[str, str]:
             f"the record within {p50:.3f} ms of the engine's own stamps at the median, {p99:.3f} ms"
             f" for 99 of 100 moves (thinks of 2 ms); {under or 'none'} undercharged by 1 ms"
         )
-    if gap := re.search(r"result to `uci`: p50 (\d+) ms", parts.get("gap", "")):
+    quiet = r"^gap, result to `uci`, beside 0 busy loops a core: p50 (\d+) ms"
+    if gap := re.search(quiet, parts.get("gap", ""), re.MULTILINE):
         measured["no idle time between games"] = (
             f"{gap[1]} ms from a journaled result to the next engines' first `uci` (median)"
         )

@@ -57,7 +57,8 @@ PARTS = {
     "| fastchess | 0.04 | 0.03 | 0.8 | 1.0 | 2.0 | 0.00% | 621 | 0.09 [0.07] | 0.2 | 9 |\n"
     "| think 2 ms, 0 info lines, 1 game at a time | 23 [21..25] | 52 | 105 | 1800 |\n"
     "| think 2 ms, 50 info lines, 1 game at a time | 18 [18..19] | 60 | 81 | 1800 |\n",
-    "gap": "gap, result to `uci`: p50 52 ms, max 71 ms over 50 pauses\n",
+    "gap": "gap, result to `uci`, beside 0 busy loops a core: p50 52 ms, max 71 ms over 50 pauses\n"
+    "gap, result to `uci`, beside 2 busy loops a core: p50 164 ms, max 215 ms over 50 pauses\n",
     "rating": "rating list of 100000 games, 200 engines:\n farm match rate: 0.32 s [0.3..0.3]\n"
     "  ordo -W -D: 0.566 s [0.5..0.6], 1.00 of Ordo's\n",
     "spectators": "every other of 12 games before 2000, load 1.7\n"
@@ -74,6 +75,7 @@ def test_what_is_promised_is_what_was_measured(tmp_path: pathlib.Path) -> None:
         assert words in figures
     assert "100,000 games in 0.32 s, Ordo itself 0.57 s" in figures
     assert bench_report.promises({}) == {}
+    assert set(bench_report.promises(bench_report.parts_of())) == set(measured), "all are found"
     readme = bench_report.README.read_text(encoding="utf-8")
     for about in measured:
         assert readme.count(f"| {about} | ") == 1
