@@ -13,8 +13,8 @@ the next one. No Redis, no Celery, no log here. Invariants:
 * the last ply comes before the outcome, and a game has one outcome or one interruption;
 * it ends when the link is gone; the dead man then cleans up. When the dead man is gone,
   the referee kills the engines it knows itself, and the game is interrupted;
-* games of one process have nothing in common but its memory: no game waits for another one
-  longer than ``SWITCH_SECONDS``, whatever that one's engines write.
+* games of one process have nothing in common but its memory and its interpreter, which each hands
+  on after ``SWITCH_SECONDS``, whatever its engines write.
 """
 
 from __future__ import annotations
