@@ -18,11 +18,12 @@ No clock is read here; thinking times are arguments. Invariants:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator import contract
 
 NS_PER_MS = 1_000_000
+_SIDES: Final[tuple[contract.Side, ...]] = ("white", "black")
 
 
 class Charge(NamedTuple):
@@ -106,6 +107,22 @@ class EngineClock:
         self._moves += 1
         ends = self.control.moves is not None and self._moves % self.control.moves == 0
         return self.control.base_ms * NS_PER_MS if ends else 0
+
+
+def of_order(order: contract.GameOrder) -> dict[contract.Side, EngineClock]:
+    """Make the clocks of a game's engines; the book's moves count for their periods."""
+    fen = order.opening.fen
+    plies, black_first = len(order.opening.moves), fen is not None and fen.split()[1:2] == ["b"]
+    played = {"white": (plies + (not black_first)) // 2, "black": (plies + black_first) // 2}
+    return {
+        side: EngineClock(
+            order.control(side),
+            order.margin_ms(side),
+            book_moves=played[side],
+            bound_ms=order.timeouts.move_ms,
+        )
+        for side in _SIDES
+    }
 
 
 def whole_ms(ns: int) -> int:

@@ -111,7 +111,7 @@ class _Replay:
 
     def __init__(self, order: contract.GameOrder) -> None:
         self.board = board.GameBoard(order.opening, order.variant)
-        self.clocks = _clocks(order, self.board)
+        self.clocks = clock.of_order(order)
         self.thought_ns = 0
         self._order = order
         self._judge = judge.Judge(order.adjudication)
@@ -203,21 +203,3 @@ def _too_large(reported: contract.PlyRecord | contract.Score) -> str:
         if isinstance(value, int) and abs(value) >= _LARGEST:
             return name
     return ""
-
-
-def _clocks(
-    order: contract.GameOrder, game: board.GameBoard
-) -> dict[contract.Side, clock.EngineClock]:
-    """Make both clocks as a referee does; the book's moves count for their periods."""
-    played, turn = {"white": 0, "black": 0}, game.turn
-    for back in range(1, game.book_plies + 1):
-        played[turn if back % 2 == 0 else verdict.opponent(turn)] += 1
-    return {
-        side: clock.EngineClock(
-            order.control(side),
-            order.margin_ms(side),
-            book_moves=played[side],
-            bound_ms=order.timeouts.move_ms,
-        )
-        for side in _SIDES
-    }

@@ -15,9 +15,8 @@ import harness
 import pytest
 
 from orchestrator import contract
-from orchestrator.arbiter import verdict
+from orchestrator.arbiter import clock, verdict
 from orchestrator.contract import Ending
-from worker_cpu.referee import game as game_player
 from worker_cpu.wire import frames
 
 FAST = contract.TimeControl(base_ms=200, increment_ms=10)
@@ -534,5 +533,5 @@ def test_the_books_moves_count_for_the_period_of_who_made_them(
     opening = contract.Opening(fen=fen, moves=("e7e6", "e2e3", "e8e7", "e1e2")[:plies])
     control = contract.TimeControl(base_ms=60_000, moves=10)
     order = hall.order(KNIGHTS, KNIGHTS, opening=opening, time_control=control)
-    clocks = game_player.clocks(order)
+    clocks = clock.of_order(order)
     assert {side: own.moves_to_go for side, own in clocks.items()} == left

@@ -53,7 +53,7 @@ class Game:
         self._loop, self._order = loop, order
         self._start = engine_start.EngineStart(loop, order, self.board, confinement, seated)
         self._players: dict[contract.Side, base.Player] = {}
-        self._clocks = clocks(order)
+        self._clocks = clock.of_order(order)
         self._tables = tablebases.open_for(order)
         self._judge = judge.Judge(order.adjudication, self._tables)
         self._ended = resume.resume(order, self.board, self._judge, self._clocks)
@@ -410,25 +410,6 @@ class Game:
 
 def _goes_on(hand: base.Handshake) -> bool:
     return hand.reusable and hand.phase is base.Phase.READY
-
-
-def clocks(order: contract.GameOrder) -> dict[contract.Side, clock.EngineClock]:
-    """Make both clocks; the book's moves count for their periods."""
-    plies, black_first = len(order.opening.moves), _black_begins(order.opening)
-    played = {"white": (plies + (not black_first)) // 2, "black": (plies + black_first) // 2}
-    return {
-        side: clock.EngineClock(
-            order.control(side),
-            order.margin_ms(side),
-            book_moves=played[side],
-            bound_ms=order.timeouts.move_ms,
-        )
-        for side in engine_start.SIDES
-    }
-
-
-def _black_begins(opening: contract.Opening) -> bool:
-    return opening.fen is not None and opening.fen.split()[1:2] == ["b"]
 
 
 def quiet_memory() -> None:
