@@ -1,8 +1,16 @@
-"""How much one client may send: an allowance that fills up again with time (token bucket)."""
+"""How much one client may send: an allowance that fills up again with time (token bucket).
+
+And what is one client: ``site_of`` an address.
+"""
 
 from __future__ import annotations
 
+import functools
+import ipaddress
 import time
+from typing import Final
+
+_SITE_BITS: Final = 64  # of an IPv6 address: who has one of a network has all of it
 
 
 class Allowance:
@@ -30,3 +38,17 @@ class Allowance:
         now = time.monotonic()
         self._left = min(self._at_once, self._left + (now - self._filled) * self._a_second)
         self._filled = now
+
+
+@functools.lru_cache(maxsize=4_096)
+def site_of(host: str) -> str:
+    """Return what counts as one address: of IPv6 its /64; what is no address as it is."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _SITE_BITS), strict=False))
+    return str(address)

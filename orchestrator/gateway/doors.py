@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
-import ipaddress
 import threading
 from collections.abc import Iterator
 from typing import Any, Final
@@ -34,7 +33,6 @@ ADDRESS_AT_ONCE: Final = 200
 WRONG_A_SECOND: Final = 0.1  # tokens that nobody was given, of one address
 WRONG_AT_ONCE: Final = 10
 KNOWN: Final = 10_000  # addresses and tokens remembered; beyond, the one unseen longest goes
-_SITE_BITS: Final = 64  # of an IPv6 address: who has one of a network has all of it
 COOKIE: Final = "farm_session"
 BEARER: Final = "bearer "
 SAFE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -100,7 +98,7 @@ class Doors:
 
     def come_in(self, request: requests.Request) -> str:
         """Return whose a request is, before it has shown anything; raise ``AnsweredError``."""
-        address = _site(request.client.host if request.client else "")
+        address = allowance.site_of(request.client.host if request.client else "")
         if self._wrong.spent(address):
             raise AnsweredError(429, "too many wrong tokens from this address", 60)
         if not self._addresses.take(address):
@@ -169,19 +167,6 @@ class Doors:
         if not self._sent.take(token.id, len(body)):
             raise AnsweredError(429, "too many bytes with this token", 10)
         return body
-
-
-def _site(host: str) -> str:
-    """Return whose an address is: itself, or its IPv6 /64."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is None:
-            return str(ipaddress.ip_network((address, _SITE_BITS), strict=False))
-        return str(address.ipv4_mapped)
-    return host
 
 
 async def read_body(request: requests.Request, most: int = BODY_BYTES) -> bytes:

@@ -180,9 +180,7 @@ class RedisBatches:
 
     def now_ms(self) -> int:
         """Return the time by Redis' clock, which leases go by."""
-        with self.server.asked():
-            seconds, micros = self.server.client.time()
-        return int(seconds) * 1000 + int(micros) // 1000
+        return self.server.now_ms()
 
     def claim(self, claim: Claim) -> Batch | api.Busy | api.NotReady:
         """Take the next games of the match whose turn it is among ``matches``."""

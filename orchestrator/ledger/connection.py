@@ -119,6 +119,12 @@ class Server:
         except ValueError as error:
             raise errors.UsageError(f"not a Redis URL: {self.name}: {error}; {allowed}") from None
 
+    def now_ms(self) -> int:
+        """Return Redis' time of day in milliseconds."""
+        with self.asked():
+            seconds, micros = self.client.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
     @contextlib.contextmanager
     def asked(self) -> Iterator[None]:
         """Turn what redis-py raises inside into errors of the farm."""

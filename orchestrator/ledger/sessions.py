@@ -28,7 +28,7 @@ class RedisSessions:
 
     def begin(self, token: worker_tokens.WorkerToken) -> str:
         """Begin a session of a valid token's owner; return its secret, which is shown once."""
-        now_ms = self._now_ms()
+        now_ms = self._server.now_ms()
         kept = []
         for digest, raw in self._server.table(self._table).items():
             session = contract.loads(raw)
@@ -53,7 +53,7 @@ class RedisSessions:
         if raw is None:
             return ""
         session = contract.loads(replies.text(raw))
-        return str(session["token"]) if self._now_ms() < session["until_ms"] else ""
+        return str(session["token"]) if self._server.now_ms() < session["until_ms"] else ""
 
     def end(self, secret: str) -> None:
         """End a session."""
@@ -62,11 +62,6 @@ class RedisSessions:
     def _delete(self, digest: str) -> None:
         with self._server.asked():
             self._server.client.hdel(self._table, digest)
-
-    def _now_ms(self) -> int:
-        with self._server.asked():
-            seconds, micros = self._server.client.time()
-        return int(seconds) * 1000 + int(micros) // 1000
 
 
 def _hash(secret: str) -> str:

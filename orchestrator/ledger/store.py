@@ -59,9 +59,7 @@ class RedisLedger:
 
     def now_ms(self) -> int:
         """Return Redis' time of day in milliseconds."""
-        with self.server.asked():
-            seconds, micros = self.server.client.time()
-        return seconds * 1000 + micros // 1000
+        return self.server.now_ms()
 
     def seasons(self) -> tuple[str, ...]:
         """Return the ids of all launched seasons in the order of their launch."""

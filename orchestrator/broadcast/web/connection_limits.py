@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from orchestrator import contract
-from orchestrator.common import errors
+from orchestrator.common import allowance, errors
 
 CONNECTIONS: Final = 6_000  # at once
 EACH: Final = 256  # of one address, or of one IPv6 /64: a university's, and no more
 LOOPBACK: Final = ("127.0.0.1", "::1")
 LINGERING: Final = 256  # refused ones that may read why; more are closed at once
 LINGER_SECONDS: Final = 1.0  # s: so long they may
-_SITE_BITS: Final = 64  # of an IPv6 address: who has one of a network has all of it
 
 
 class ConnectionLimits:
@@ -89,25 +88,7 @@ class ConnectionLimits:
             address = address.ipv4_mapped or address
         if any(address in network for network in self._networks):
             return ""
-        return _site(address)
-
-
-@functools.lru_cache(maxsize=4_096)
-def site_of(host: str) -> str:
-    """Return what counts as one address: of IPv6 its /64; what is no address as it is."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or address
-    return _site(address)
-
-
-def _site(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((address, _SITE_BITS), strict=False))
-    return str(address)
+        return allowance.site_of(host)
 
 
 def _network(word: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:

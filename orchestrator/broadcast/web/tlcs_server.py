@@ -25,7 +25,6 @@ from typing import Final, cast
 from orchestrator import contract
 from orchestrator.broadcast.content import documents, messages
 from orchestrator.broadcast.feeds import tlcs
-from orchestrator.broadcast.web import connection_limits
 from orchestrator.common import allowance
 
 VIEWERS: Final = 200  # at once, and of one address
@@ -178,8 +177,8 @@ class TlcsServer(asyncio.DatagramProtocol):
         present = self.viewers.get(address)
         if present is not None and not present.known:
             return  # it has not acknowledged its greeting yet
-        host = connection_limits.site_of(address[0])
-        same = sum(connection_limits.site_of(site) == host for site, _ in self.viewers)
+        host = allowance.site_of(address[0])
+        same = sum(allowance.site_of(site) == host for site, _ in self.viewers)
         if present is None and (len(self.viewers) >= VIEWERS or same >= EACH):
             return
         count, since = self._unanswered.pop(host, (0, time.monotonic()))
@@ -204,7 +203,7 @@ class TlcsServer(asyncio.DatagramProtocol):
         viewer.waiting, viewer.heard = "", time.monotonic()
         if not viewer.known and viewer.number == viewer.secret:
             viewer.known = True
-            self._unanswered.pop(connection_limits.site_of(address[0]), None)
+            self._unanswered.pop(allowance.site_of(address[0]), None)
             viewer.queue.extend(self._told.whole().lasting)
         self._send_next(address, viewer)
         self._send_passing(address, viewer, self._told.whole().passing)
