@@ -7,7 +7,6 @@ the bench of each revision has to be stated, and workers that build (``farm work
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import structlog
@@ -35,7 +34,7 @@ class Planner:
     def __init__(self, offered: catalogue.Catalogue, store: sources.Store) -> None:
         """Use these recipes and books; sources go into the store."""
         self._offered, self._store = offered, store
-        self._ended: dict[tuple[str, int], Callable[[], Plan]] = {}
+        self._ended: dict[tuple[str, int], Plan | Exception] = {}
         self._thread: threading.Thread | None = None
 
     def plan(self, submission: submissions.Submission) -> Plan | None:
@@ -45,8 +44,10 @@ class Planner:
         """
         key = (submission.match, submission.at_ms)
         ended = self._ended.pop(key, None)
+        if isinstance(ended, Exception):
+            raise ended
         if ended is not None:
-            return ended()
+            return ended
         if self._thread is None or not self._thread.is_alive():
             self._ended.clear()  # of submissions that were refused meanwhile
             # It holds nothing that is lost with this process, and keeps nobody from ending it.
@@ -57,16 +58,9 @@ class Planner:
     def _run(self, key: tuple[str, int], submission: submissions.Submission) -> None:
         try:
             proposed = remote.Proposed.model_validate(submission.proposed)
-            made = planned(self._offered, self._store, proposed)
+            self._ended[key] = planned(self._offered, self._store, proposed)
         except Exception as error:  # of any kind: whoever asks for the plan is told
-            failed = error
-
-            def failing() -> Plan:
-                raise failed
-
-            self._ended[key] = failing
-        else:
-            self._ended[key] = lambda: made
+            self._ended[key] = error
 
 
 def planned(offered: catalogue.Catalogue, store: sources.Store, proposed: remote.Proposed) -> Plan:
