@@ -44,7 +44,7 @@ class Gateway:
         dealer: desk.Desk,
         at_the_door: doors.Doors,
         store: sources.Store,
-        for_browsers: pages.Pages | None = None,
+        for_browsers: pages.Pages,
     ) -> None:
         self._desk, self._doors, self._store = dealer, at_the_door, store
         self._pages = for_browsers
@@ -74,8 +74,7 @@ class Gateway:
         routes.append(routing.Route("/work/v1/token", self._endpoint(None, self._describe_token)))
         routes.append(routing.Route("/work/v1/files/{digest}", self._file))
         routes.append(routing.Route("/healthz", _healthy))
-        if self._pages is not None:
-            routes += self._pages.routes()
+        routes += self._pages.routes()
         return applications.Starlette(routes=routes, lifespan=self._lifespan)
 
     @contextlib.asynccontextmanager
@@ -85,6 +84,7 @@ class Gateway:
             yield
         finally:
             lapsing.cancel()
+            self._pages.close()
 
     async def _lapse(self) -> None:
         while True:

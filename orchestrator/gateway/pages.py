@@ -76,6 +76,10 @@ class Pages:
         self._desk, self._tokens, self._doors, self._watched = dealer, tokens, at_the_door, watched
         self._looks = doors.Limits(LOOKS_A_SECOND, LOOKS_AT_ONCE)
 
+    def close(self) -> None:
+        """Let nothing go on behind the pages: the server ends."""
+        self._watched.close()
+
     def routes(self) -> list[routing.Route]:
         """Return the addresses and what answers there."""
         shown: dict[str, Page] = {

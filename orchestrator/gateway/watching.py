@@ -57,6 +57,7 @@ class Watched:
         self._live, self._batches = shown_live, ledger_batches
         self._lock, self._fresh = threading.Lock(), threading.Event()
         self._looks = False  # a thread does
+        self._over = threading.Event()
         self._asked = 0.0  # s, monotonic
 
     def lines(self) -> list[dict[str, Any]]:
@@ -76,13 +77,17 @@ class Watched:
         now_ms = self._batches.now_ms()
         return [game for game in self._live.all(now_ms) if game.match == name]
 
+    def close(self) -> None:
+        """Have nobody look any more."""
+        self._over.set()
+
     def _look(self) -> None:
         """Have somebody look at the folders from now on, for a while."""
         with self._lock:
             self._asked = time.monotonic()
             if not self._looks:
                 self._looks = True
-                threading.Thread(target=self._run, daemon=True).start()
+                threading.Thread(target=self._run, name="watching", daemon=True).start()
         self._fresh.wait(FIRST_SECONDS)
 
     def _run(self) -> None:
@@ -94,7 +99,8 @@ class Watched:
                 log.warning("redis.away", error=str(error))
             except Exception:  # the top of the loop: the next look tries again
                 log.exception("watching.failed")
-            time.sleep(test_matches.LOOK_SECONDS)
+            if self._over.wait(test_matches.LOOK_SECONDS):
+                return
 
     def _is_asked(self) -> bool:
         """Say whether somebody has looked lately; else the next one begins again."""

@@ -150,8 +150,11 @@ class House:
         watched = watching.Watched(self.data / "tests", ledger_batches, live)
         for_browsers = pages.Pages(dealer, tokens, at_the_door, watched)
         self.gateway = app.Gateway(dealer, at_the_door, self.files, for_browsers).app()
-        with httpx.Client(base_url=self.url, timeout=60) as client:
-            yield client
+        try:
+            with httpx.Client(base_url=self.url, timeout=60) as client:
+                yield client
+        finally:
+            for_browsers.close()  # as the server's end does: the house outlives its gateways
 
 
 @pytest.fixture(scope="module")
@@ -507,7 +510,8 @@ def test_a_token_has_its_share_of_the_threads_alone() -> None:
     """However long its requests take: one more is told to wait, and others are served."""
     waits = Patient()
     opened = doors.Doors(Names(), None)  # type: ignore[arg-type]
-    made = app.Gateway(waits, opened, sources.Store(pathlib.Path())).app()  # type: ignore[arg-type]
+    for_browsers = pages.Pages(waits, Names(), opened, None)  # type: ignore[arg-type]
+    made = app.Gateway(waits, opened, sources.Store(pathlib.Path()), for_browsers).app()  # type: ignore[arg-type]
 
     async def ask(client: httpx.AsyncClient, name: str) -> int:
         headers = {"Authorization": f"Bearer {name}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import threading
 
 import pytest
 import test_gateway
@@ -10,7 +11,7 @@ import told
 
 from orchestrator import contract
 from orchestrator.contract import remote
-from orchestrator.gateway import desk, match_page
+from orchestrator.gateway import desk, match_page, watching
 from orchestrator.ledger import live_games
 from orchestrator.testmatch import orders
 from worker_cpu.match import schedule
@@ -102,3 +103,21 @@ def test_a_worker_writes_down_one_of_its_games(
     again = made.order(slots[2])
     assert made.begin(2, slots[2], again) is not None
     assert not made.order(slots[1], 2).shown
+
+
+class Nothing:
+    """Batches of a farm that deals no match."""
+
+    def open_matches(self) -> list[object]:
+        """Return none."""
+        return []
+
+
+def test_nobody_looks_at_matches_once_the_server_ends(tmp_path: pathlib.Path) -> None:
+    """Who looked while a page was open does not for a minute more."""
+    watched = watching.Watched(tmp_path, Nothing(), live_games)  # type: ignore[arg-type]
+    assert watched.lines() == []
+    (looking,) = [thread for thread in threading.enumerate() if thread.name == "watching"]
+    watched.close()
+    looking.join(60)
+    assert not looking.is_alive()
