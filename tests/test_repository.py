@@ -33,6 +33,13 @@ def test_no_module_climbs_out_of_the_repository() -> None:
             assert not outside, name
 
 
+def test_the_readme_names_the_two_commands_that_set_all_up() -> None:
+    """Who has a fresh machine plays the demo by one, and passes the tests by the other."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "`make demo`" in readme
+    assert "`make test`" in readme
+
+
 def _climbs(line: str) -> int:
     """Return how many folders above its own module a line of code goes."""
     if numbered := re.search(r"__file__\)[\w.()]*?\.parents\[(\d+)\]", line):
