@@ -61,9 +61,8 @@ class Match:
             self._holds.enter_context(source_builds.held(spec))
             self._keeper = keeping.keeper_of(ledger, directory, spec, terms, self._author)
             self._holds.callback(self._keeper.close)
-            kept.write(
-                directory, kept.OPEN, submission=submission
-            )  # first: whoever comes after a kill goes on with it
+            # First: whoever comes after a kill goes on with it.
+            kept.write(directory, kept.OPEN, submission=submission)
             self._keeper.open(self._author)
         except BaseException:
             self._holds.close()

@@ -59,9 +59,8 @@ def adjudication(told: Mapping[str, Any], *, remote: bool) -> contract.Adjudicat
     try:
         return contract.Adjudication.model_validate(rules)
     except pydantic.ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        where = ".".join(map(str, wrong["loc"]))
-        raise errors.UsageError(f"--{where}: {wrong['msg']}") from None
+        where, what = contract.first_wrong(error)
+        raise errors.UsageError(f"--{where}: {what}") from None
 
 
 def _rule(option: str, text: str, allowed: Mapping[str, tuple[str, str]]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from orchestrator.contract.codec import (
     Result,
     Side,
     dumps,
+    first_wrong,
     loads,
 )
 from orchestrator.contract.engines import (
@@ -127,6 +128,7 @@ __all__ = [
     "Token",
     "Wdl",
     "dumps",
+    "first_wrong",
     "is_name",
     "loads",
     "table",

@@ -40,6 +40,12 @@ def loads(text: str | bytes) -> Any:
     return value
 
 
+def first_wrong(error: pydantic.ValidationError) -> tuple[str, str]:
+    """Return where the first fault of a message lies, as ``games.0.moves``, and what it is."""
+    wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ".".join(map(str, wrong["loc"])), wrong["msg"]
+
+
 class Message(pydantic.BaseModel):
     """A frozen value that crosses a process border."""
 

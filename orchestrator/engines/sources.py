@@ -25,6 +25,7 @@ from typing import Annotated, Final
 
 import pydantic
 
+from orchestrator import contract
 from orchestrator.common import bounds, errors, files, output
 from orchestrator.contract import remote
 from orchestrator.engines import builds
@@ -87,12 +88,9 @@ class Recipe(pydantic.BaseModel):
         try:
             recipe = cls.model_validate(bounds.toml(path))
         except pydantic.ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            key = ".".join(map(str, first["loc"]))
+            key, what = contract.first_wrong(error)
             allowed = ", ".join(cls.model_fields)
-            raise errors.UsageError(
-                f"--build {path}: {key}: {first['msg']}; allowed: {allowed}"
-            ) from None
+            raise errors.UsageError(f"--build {path}: {key}: {what}; allowed: {allowed}") from None
         except bounds.DAMAGED as error:
             why = errors.reason(error)
             raise errors.UsageError(f"--build {path}: cannot be read: {why}") from error

@@ -177,9 +177,8 @@ def _read(kind: type[Message], body: bytes) -> Message:
     try:
         return kind.model_validate(contract.loads(body))
     except pydantic.ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)
-        field = ".".join(map(str, wrong[0]["loc"]))
-        raise doors.AnsweredError(422, f"{kind.__name__}: {field}: {wrong[0]['msg']}") from None
+        where, what = contract.first_wrong(error)
+        raise doors.AnsweredError(422, f"{kind.__name__}: {where}: {what}") from None
     except ValueError as error:
         raise doors.AnsweredError(422, f"the body is no JSON: {error}") from None
 

@@ -275,9 +275,8 @@ class Pages:
         try:
             self._desk.propose(visit.token, _proposed(visit.fields))
         except pydantic.ValidationError as error:
-            wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            where = ".".join(map(str, wrong["loc"])) or "test"
-            return self._form(visit, visit.fields, f"{where}: {wrong['msg']}", 422)
+            where, what = contract.first_wrong(error)
+            return self._form(visit, visit.fields, f"{where or 'test'}: {what}", 422)
         except (ValueError, desk.RefusedBatchError) as error:
             return self._form(visit, visit.fields, str(error), 422)
         return _see(f"{HOME}?done=submitted")
@@ -432,9 +431,8 @@ def _read(kind: type[contract.Message], fields: Mapping[str, Any], control: str 
         clock = {"time_control": _control(control)} if control else {}
         return kind.model_validate({**fields, **clock})
     except pydantic.ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, wrong["loc"]))
-        raise doors.AnsweredError(422, f"{where}: {wrong['msg']}") from None
+        where, what = contract.first_wrong(error)
+        raise doors.AnsweredError(422, f"{where}: {what}") from None
     except ValueError as error:
         raise doors.AnsweredError(422, str(error)) from None
 

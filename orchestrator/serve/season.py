@@ -93,9 +93,8 @@ class SeasonRunner:
         self._ledger = ledger
         self._archive = archive.SeasonArchive(root, season)
         self._archived, last = ledger.mirrored(season), ledger.last(season)
-        self._mirror = journal_mirror.Mirror(
-            self._archive.journal
-        )  # its lock stays: Redis was asked first
+        # Its lock stays: Redis was asked first.
+        self._mirror = journal_mirror.Mirror(self._archive.journal)
         if self._mirror.cut:
             log.warning("mirror.torn", season=season, bytes=len(self._mirror.cut))
         self._refuse_shorter_journal(last)

@@ -64,7 +64,7 @@ class Spec(contract.Message):
         try:
             return Spec.model_validate({**dict(self), **changes, "id": name})
         except pydantic.ValidationError as error:
-            why = error.errors(include_url=False)[0]["msg"]
+            _, why = contract.first_wrong(error)
             raise errors.UsageError(f"{self.id}: {why}") from None
 
     @property

@@ -719,8 +719,7 @@ def _wrong(entry: contract.Entry, spec: orders.Spec) -> str:
     try:
         payload = kind.model_validate(entry.data)
     except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return ": ".join(contract.first_wrong(error))
     games = payload.games if isinstance(payload, _Aside) else (getattr(payload, "game", 1),)
     wrong = [game for game in games if not spec.has(game)]
     if isinstance(payload, _Tuned):

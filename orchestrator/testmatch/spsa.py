@@ -341,5 +341,4 @@ def why(error: ValueError) -> str:
     """Return what is wrong with a parameter or a tuning."""
     if not isinstance(error, pydantic.ValidationError):
         return str(error)
-    first = error.errors(include_url=False)[0]
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    return ": ".join(filter(None, contract.first_wrong(error)))

@@ -35,9 +35,8 @@ QUIET = {"QT_QPA_PLATFORM": "offscreen"}  # cutechess is linked to a graphics li
 NOISE = re.compile(
     r"^(=+ |-+ |platform |rootdir|configfile|plugins|collected|tests/|cachedir|measuring: )"
 )
-SUMMARY = re.compile(
-    r"^\d+ (passed|failed)\b"
-)  # pytest's last line: behind a table it would be a row
+# pytest's last line: behind a table it would be a row
+SUMMARY = re.compile(r"^\d+ (passed|failed)\b")
 PROGRESS = re.compile(r"^[.sFEx]+(\s*\[ *\d+%\])?$")
 
 

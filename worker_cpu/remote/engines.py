@@ -73,10 +73,9 @@ def read(path: pathlib.Path) -> list[Engine]:
     try:
         roster = _Roster.model_validate(bounds.toml(path))
     except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(map(str, first["loc"]))
+        key, what = contract.first_wrong(error)
         raise errors.UsageError(
-            f"--engines {path}: {key}: {first['msg']}; allowed: tables [[engine]] with id,"
+            f"--engines {path}: {key}: {what}; allowed: tables [[engine]] with id,"
             " command, directory, network"
         ) from None
     except bounds.DAMAGED as error:
