@@ -187,6 +187,32 @@ def test_game_clocks_and_standings_are_seen_at_once(browser: sync_api.Browser, u
         assert opened.evaluate(INSIDE) == []
 
 
+SEEN = """() => {
+  const box = document.querySelector("#beside .results").getBoundingClientRect()
+  const inside = (one) => {
+    const at = one.getBoundingClientRect()
+    return at.top >= box.top - 1 && at.bottom <= box.bottom + 1 && at.left < box.right
+  }
+  const heading = document.querySelector("#beside .results h4").getBoundingClientRect()
+  const links = [...document.querySelectorAll("#beside .results a")]
+  return [heading.left < box.right && heading.top < box.bottom, links.filter(inside).length]
+}"""
+
+
+def test_last_results_stand_below_their_heading(browser: sync_api.Browser, url: str) -> None:
+    """However much room the table leaves: no heading is without a line, no line without it."""
+    with page_faults.silent(browser, viewport={"width": 1440, "height": 900}) as opened:
+        opened.goto(url)
+        sync_api.expect(opened.locator("#beside .results h4")).to_be_attached()
+        counts = set()
+        for height in range(240, 600, 5):
+            opened.locator("#beside").evaluate(f"one => one.style.flex = '0 0 {height}px'")
+            headed, lines = opened.evaluate(SEEN)
+            assert headed is (lines > 0), f"{lines} lines at {height} px"
+            counts.add(lines)
+        assert counts == set(range(11))
+
+
 def test_parts_stand_alone(browser: sync_api.Browser, url: str) -> None:
     """Each shows what it is named after, live, and nothing else; an overlay has no ground."""
     with page_faults.silent(browser) as opened:
