@@ -31,7 +31,7 @@ INSTALLABLE = (
     *("chrony", "bubblewrap", "python3-venv", "redis-server", "nginx-light", "openssl", "rsync"),
     *("prometheus", "prometheus-alertmanager", "prometheus-node-exporter", "restic", "curl"),
     *("numactl", "cpufrequtils", "irqbalance", "nftables"),
-    "stockfish",
+    *("stockfish", "g++", "make"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The image of ``deploy/compose``: its Dockerfile's steps, run one by one in a root of their own.
+"""The images of ``deploy``: their Dockerfiles' steps, run one by one in a root of their own.
 
 No container engine is needed: ``RUN`` in a bare Debian root, ``COPY`` of what ``.dockerignore``
 lets through, then the image's entry point as its user, with the environment that the file sets.
@@ -16,13 +16,13 @@ import subprocess
 
 import base
 
-DOCKERFILE = base.ROOT / "deploy" / "compose" / "Dockerfile"
+CONTROL, WORKER = (base.ROOT / "deploy" / name / "Dockerfile" for name in ("compose", "worker"))
 SCRIPT = pathlib.Path(__file__).with_name("image.sh")
 
 
-def instructions() -> list[tuple[str, str]]:
-    """Return the instructions of the Dockerfile, each with its words."""
-    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+def instructions(file: pathlib.Path) -> list[tuple[str, str]]:
+    """Return the instructions of a Dockerfile, each with its words."""
+    text = re.sub(r"^#.*\n", "", file.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     lines = (line.split(maxsplit=1) for line in text.splitlines() if line.strip())
     return [(kind, words) for kind, words in lines]
 
@@ -40,10 +40,15 @@ def context(folder: pathlib.Path) -> pathlib.Path:
     return made
 
 
-def built(folder: pathlib.Path, *asked: str) -> str:
-    """Build the image below a folder, run commands as its user, and return what was printed."""
+def entry_point(file: pathlib.Path) -> str:
+    """Return what an image starts, for a shell."""
+    return shlex.join(json.loads(dict(instructions(file))["ENTRYPOINT"]))
+
+
+def built(file: pathlib.Path, folder: pathlib.Path, *asked: str) -> str:
+    """Build an image below a folder, run commands as its user, and return what was printed."""
     steps, environment, user = list[str](), "PATH=/usr/bin:/bin", "0:0"
-    for kind, words in instructions():
+    for kind, words in instructions(file):
         if kind == "RUN":
             steps.append(f"run {words}")
         elif kind == "COPY":
@@ -70,13 +75,12 @@ def built(folder: pathlib.Path, *asked: str) -> str:
 
 
 def works(folder: pathlib.Path) -> None:
-    """Build the image; the farm, and what takes backups off the host, start as its user."""
-    kinds = dict(instructions())
-    assert kinds["FROM"] == f"debian:{base.SUITE}-slim", "the laboratory's root is another Debian"
-    farm = "".join(json.loads(kinds["ENTRYPOINT"]))
+    """Build the control side's; its farm, and what takes backups off it, start as its user."""
+    assert dict(instructions(CONTROL))["FROM"] == f"debian:{base.SUITE}-slim", "another Debian"
     refused = "farm-offsite /nowhere || echo refused"
-    said = built(folder, f"{farm} --version", "id -u", "restic version", refused).splitlines()
+    asked = (f"{entry_point(CONTROL)} --version", "id -u", "restic version", refused)
+    said = built(CONTROL, folder, *asked).splitlines()
     for line in ("10001", "refused"):
         assert line in said, said
     assert any(line.startswith("farm, version ") for line in said), said
-    subprocess.run(["rm", "-rf", "--one-file-system", folder], check=True)
+    base.run("rm", "-rf", "--one-file-system", folder)

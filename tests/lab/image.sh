@@ -10,7 +10,7 @@ mkdir -p "$folder/upper" "$folder/work" "$root"
 mount -t overlay overlay -o "lowerdir=$lower,upperdir=$folder/upper,workdir=$folder/work" "$root"
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-for device in null zero full random urandom; do
+for device in null zero full random urandom tty; do
   touch "$root/dev/$device"
   mount --bind "/dev/$device" "$root/dev/$device"
 done
@@ -20,9 +20,12 @@ while read -r kind words; do
     run) # packages and wheels come from the laboratory's folders
       chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         PIP_NO_INDEX=1 PIP_FIND_LINKS=/srv/wheels DEBIAN_FRONTEND=noninteractive sh -c "$words" < /dev/null ;;
-    as) # the image's user, with its environment and nothing else
+    as) # the image's user, with its environment and nothing else; a root that was changed by chroot
+        # may make no user namespaces, that of a container may
       user=${words%% *}
-      chroot --userspec="$user" --groups= "$root" env -i sh -c "${words#* }" < /dev/null ;;
+      unshare --mount sh -eu -c 'cd "$1"; pivot_root . .; umount -l .; cd /
+        exec setpriv --reuid "${2%:*}" --regid "${2#*:}" --clear-groups env -i sh -c "$3"' \
+        sh "$root" "$user" "${words#* }" < /dev/null ;;
     copy)
       set -- $words
       if [ -d "$context/$1" ]; then

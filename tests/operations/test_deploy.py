@@ -219,9 +219,10 @@ def test_the_compose_file_keeps_its_schema() -> None:
         assert ":latest" not in service["image"]
 
 
-def test_image_steps_are_the_install_scripts() -> None:
+@pytest.mark.parametrize("image", ["compose", "worker"])
+def test_image_steps_are_the_install_scripts(image: str) -> None:
     """The image runs the script that ansible and the test below run, and nothing of its own."""
-    lines = (DEPLOY / "compose" / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    lines = (DEPLOY / image / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     runs = [line for line in lines if line.startswith("RUN ")]
     kinds = [
         re.match(r"RUN (apt-get update|/usr/src/farm/deploy/install/install-farm|groupadd)", r)
