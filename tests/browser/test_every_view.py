@@ -13,12 +13,15 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+import harness
 import page_faults
 import pytest
 import theatre
 from playwright import sync_api
 
 from orchestrator.broadcast.forecast import settings
+from orchestrator.forecast import season_simulation
+from orchestrator.season.file import load
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SHOTS = os.environ.get("FARM_SHOTS")
@@ -75,6 +78,45 @@ def test_every_panel_is_fit_to_be_seen(
                 picture = pathlib.Path(SHOTS) / f"{name}-{size}-{scheme}-{tab}.png"
                 page.screenshot(path=picture, full_page=True)
     assert not faults, "\n".join(dict.fromkeys(faults))
+
+
+@pytest.fixture(scope="module")
+def long_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a season of names without a space: its own, of events, engines, versions, authors."""
+    root = tmp_path_factory.mktemp("words")
+    rows = [
+        {
+            "id": f"e{n}",
+            "name": f"{n}Engine_of_an_author_who_likes_underscores",
+            "version": "s_4.0.5a.NN_bogotense_a_of_a_branch_with_many_words",
+            "author": "Somebody_whose_name_is_an_address@subdomain.example.org",
+            "command": ["true"],
+        }
+        for n in range(4)
+    ]
+    file = harness.league(root / "season.toml", rows)
+    for name in ("Test Season", "League"):
+        long = f"{name.replace(' ', '_')}_of_engines_that_nobody_could_name_in_fewer_words"
+        file.write_text(file.read_text().replace(f'"{name}"', f'"{long}"'))
+    tape = theatre.Tape(season_simulation.Simulation.launched(load.load(file), 7).run().journal)
+    tape.shown = len(tape.journal) // 2
+    with theatre.served(tape, root, settings.Settings(runs=5, humble=False)) as address:
+        yield address
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_long_words_widen_no_panel(browser: sync_api.Browser, long_words: str, size: str) -> None:
+    """Those without a space are broken, or scroll within their table."""
+    with page_faults.silent(browser, viewport=SIZES[size]) as page:
+        page.goto(long_words)
+        tabs = page.locator("#tabs button")
+        sync_api.expect(tabs.first).to_be_visible()
+        sync_api.expect(page.locator(".card .who")).to_have_count(2)
+        for tab in [str(one.get_attribute("data-tab")) for one in tabs.all()]:
+            page.locator(f'#tabs [data-tab="{tab}"]').click()
+            panel = page.locator(f"#panel[data-shows='{tab}']:not([aria-busy])")
+            sync_api.expect(panel).not_to_be_empty()
+            assert page.evaluate(SIDEWAYS) == 0, tab
 
 
 @pytest.mark.parametrize("size", SIZES)
