@@ -79,6 +79,9 @@ class Simulation:
 
     def step(self) -> bool:
         """Let the next thing happen; say whether the season goes on."""
+        if follows := interruption.following(self.state):
+            self._append(follows, "organizer", self.state.at_ms)
+            return True
         if self.state.lost is not None:
             self._judge(self.state.lost)
             return True

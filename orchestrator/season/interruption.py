@@ -30,6 +30,7 @@ RESULTS: Final[tuple[contract.Result, ...]] = ("1-0", "0-1", "1/2-1/2")
 ANSWERS: Final = (*RESULTS, RESUME)
 
 Scenario = interruption.Scenario
+_BY_ORGANIZERS = " by the organizers"  # behind their result: the scenario of their verdict
 _GOES_ON = frozenset({Scenario.RESUMED, Scenario.RESTARTED, Scenario.ASK})
 
 
@@ -106,6 +107,16 @@ def answer(
     return _answered(state, game, choice, name, reason)
 
 
+def following(state: season_state.SeasonState) -> list[contract.Draft]:
+    """Return the result that the organizers' word has, where the journal ends behind the word."""
+    for game in state.interrupted():
+        result = game.verdict.removesuffix(_BY_ORGANIZERS)
+        for told in RESULTS:
+            if told == result and game.progress is not None:
+                return [_finished(state, game, game.progress, verdicts.organizers(told))]
+    return []
+
+
 def outstanding(state: season_state.SeasonState) -> list[str]:
     """Return the questions about interrupted games that wait for the organizers."""
     if state.over:
@@ -155,13 +166,26 @@ def _drafts(
         evidence=verdict.evidence,
         rules=case.rules.rules,
         asks=verdict.scenario is Scenario.ASK,
+        decided=verdict.outcome is not None,
         progress=_progress(case, verdict),
         after=_after(state, case, verdict.scenario),
     )
+    return _with_result(state, case.game, fact, verdict.outcome)
+
+
+def _with_result(
+    state: season_state.SeasonState,
+    game: events.Game,
+    fact: entries.AttemptJudged,
+    outcome: contract.Outcome | None,
+) -> list[contract.Draft]:
+    """Return a verdict and the result that it has; the result alone where the journal ends so."""
     drafts = [contract.Draft.of(entries.ATTEMPT_JUDGED, fact)]
-    if verdict.outcome is not None:
-        drafts.append(_finished(state, case.game, fact, verdict.outcome))
-    return drafts
+    if outcome is None:
+        return drafts
+    if game.verdict == fact.scenario and game.progress is not None:
+        return [_finished(state, game, game.progress, outcome)]
+    return [*drafts, _finished(state, game, fact.progress, outcome)]
 
 
 def _progress(case: _Case, verdict: interruption.Verdict) -> contract.Progress:
@@ -240,18 +264,17 @@ def _answered(
     fact = entries.AttemptJudged(
         game=game.id,
         attempt=last.attempt,
-        scenario=f"{result} by the organizers" if result else Scenario.RESUMED.value,
+        scenario=f"{result}{_BY_ORGANIZERS}" if result else Scenario.RESUMED.value,
         evidence="",
         rules=state.events[game.event].spec.interruptions.rules,
         progress=game.progress,
+        decided=result is not None,
         before=_next(state, game) if result else "",
         reason=reason,
         name=name,
     )
-    drafts = [contract.Draft.of(entries.ATTEMPT_JUDGED, fact)]
-    if result is not None:
-        drafts.append(_finished(state, game, fact, verdicts.organizers(result)))
-    return drafts
+    outcome = None if result is None else verdicts.organizers(result)
+    return _with_result(state, game, fact, outcome)
 
 
 def _next(state: season_state.SeasonState, game: events.Game) -> str:
@@ -264,16 +287,16 @@ def _next(state: season_state.SeasonState, game: events.Game) -> str:
 def _finished(
     state: season_state.SeasonState,
     game: events.Game,
-    judged: entries.AttemptJudged,
+    progress: contract.Progress,
     outcome: contract.Outcome,
 ) -> contract.Draft:
     """Return the result of a game that nobody plays on."""
-    plies, lost = judged.progress.plies, state.lost
+    plies, lost = progress.plies, state.lost
     ended = lost.ended if lost is not None and lost.ended.game == game.id else None
     clocks = plies[-1] if plies else None
     fact = contract.GameFinished(
         game=game.id,
-        attempt=judged.attempt,
+        attempt=progress.interruptions[-1].attempt,
         hall=ended.hall if ended else state.hall,
         lane=ended.lane if ended else "",
         host=ended.host if ended else "",
@@ -284,13 +307,13 @@ def _finished(
         plies=clocks.ply if clocks else (ended.ply if ended else 0),
         white_clock_ns=clocks.white_clock_ns if clocks else 0,
         black_clock_ns=clocks.black_clock_ns if clocks else 0,
-        started_ms=judged.progress.started_ms,
+        started_ms=progress.started_ms,
         ended_ms=state.at_ms,
         record_sha256="",
         by_verdict=True,
     )
     outcome = outcome.model_copy(update={"note": ""})  # the evidence is the interruption's
-    made = _record(state, _with(game, judged.progress), fact, outcome)
+    made = _record(state, _with(game, progress), fact, outcome)
     mobility = None if made.r_mobility is None else made.r_mobility.white_points
     digest = hashlib.sha256(made.encode().encode()).hexdigest()
     whole = fact.model_copy(update={"r_mobility": mobility, "record_sha256": digest})

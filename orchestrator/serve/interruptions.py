@@ -60,6 +60,8 @@ def verdict(
     ledger: store.RedisLedger, kept: archive.SeasonArchive, state: season_state.SeasonState
 ) -> tuple[list[contract.Draft], list[api.Effect]]:
     """Return the facts and effects of the verdict that a season waits for, or nothing."""
+    if follows := interruption.following(state):
+        return follows, effects(state, follows)
     if state.lost is None:
         return [], []
     game = state.game(state.lost.ended.game)
@@ -72,7 +74,7 @@ def verdict(
         season=state.launched.id,
         game=game.id,
         attempt=state.lost.ended.attempt,
-        scenario=drafts[0].data["scenario"],
+        scenario=drafts[0].data.get("scenario") or game.verdict,
     )
     return drafts, effects(state, drafts)
 

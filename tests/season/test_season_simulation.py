@@ -37,7 +37,7 @@ CUTS = 12 if LONG else 3
 MANY = 200  # seeds with which every event has asked its organizers
 STEPS = 100 if LONG else 20  # further cuts of a season
 GAMES = 2_000
-LEAGUE = 317 if LONG else 40  # engines of the scale test
+LEAGUE = 316 if LONG else 40  # engines of the scale test
 
 # Usual games, equal engines whose ties go down to the organizers, engines and hosts that break.
 EVEN = game_model.Chances(draw=0.95, white_elo=0, crash=0, time_loss=0, strength=0, goals=1)
@@ -228,15 +228,32 @@ def _cuts(journal: Sequence[contract.Entry]) -> Sequence[int]:
     return sorted(first | last | decided | set(range(1, len(journal), len(journal) // STEPS)))
 
 
-def test_a_small_season_cut_at_every_entry_goes_on_the_same(tmp_path: Path) -> None:
-    """Also in the middle of a game, of an interruption, of a batch of pairings."""
+def _results(journal: Sequence[contract.Entry]) -> list[tuple[str, str, str]]:
+    ends = [one.data for one in journal if one.kind == entries.GAME_FINISHED]
+    return [(one["game"], one["result"], one["ending"]) for one in ends]
+
+
+@pytest.mark.parametrize("rule", ["", 'interruptions = "s16"', 'interruptions = "cup"'])
+def test_a_small_season_cut_at_every_entry_goes_on_the_same(tmp_path: Path, rule: str) -> None:
+    """Also in the middle of a game, of an interruption, of a batch of pairings.
+
+    A verdict and its result are two entries: a game that is decided is never played on.
+    """
     rough = game_model.Chances(crash=0.1, interruption=0.3)
-    small = driver.load(tmp_path, driver.season_text())
+    text = driver.season_text(6, 2).replace('book = "short"', f'book = "short"\n{rule}')
+    small = driver.load(tmp_path, text)
     whole = season_simulation.Simulation.launched(small, 11, rough).run()
-    assert any(entry.kind == entries.ATTEMPT_ENDED for entry in whole.journal)
+    judged = [entry.data for entry in whole.journal if entry.kind == entries.ATTEMPT_JUDGED]
+    assert any(one["decided"] for one in judged) is bool(rule)
+    assert {one["scenario"] for one in judged} > ({"1-0 by the organizers"} if rule else set())
     for cut in range(1, len(whole.journal)):
         again = season_simulation.Simulation(whole.journal[:cut], rough).run()
-        assert again.journal == whole.journal
+        # Behind the organizers' word its result comes at another time, and nothing else.
+        if whole.journal[cut - 1].kind == entries.ATTEMPT_JUDGED and again.journal[cut:]:
+            assert _results(again.journal) == _results(whole.journal)
+            assert len(again.journal) == len(whole.journal)
+        else:
+            assert again.journal == whole.journal
 
 
 def test_another_seed_is_another_season() -> None:

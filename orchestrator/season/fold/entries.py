@@ -193,7 +193,8 @@ class AttemptJudged(contract.DeferredMessage):
     ``progress`` is what the game goes on from, and tells its record of the interruption.
     ``after`` is the game behind which it is played now, ``before`` the one before which its
     result came; '' where it keeps its place.
-    ``asks`` when the organizers must say how it ends. A result follows as ``game_finished``.
+    ``asks`` when the organizers must say how it ends; ``decided`` when the result follows, as
+    ``game_finished``.
     """
 
     game: str
@@ -203,6 +204,7 @@ class AttemptJudged(contract.DeferredMessage):
     rules: str
     progress: contract.Progress
     asks: bool = False
+    decided: bool = False
     after: str = ""
     before: str = ""
     reason: str = ""

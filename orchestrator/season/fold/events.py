@@ -53,6 +53,7 @@ class Game:
     cancelled: bool = False
     progress: contract.Progress | None = None  # what it goes on from after an interruption
     asks: bool = False  # the organizers must say how its interruption ends
+    verdict: str = ""  # the scenario that has decided it, where the result follows
     played_by: tuple[str, str] | None = None  # White and Black, where a substitute has a seat
 
     @property

@@ -340,9 +340,13 @@ class SeasonState:
     def _attempt_judged(self, fact: entries.AttemptJudged, _at_ms: int) -> None:
         game = self.games[fact.game]
         _require(game.open, "the game has its result, or is cancelled")
-        if self.lost is not None and self.lost.ended.game == game.id:
+        if self.lost is not None and self.lost.ended.game == game.id and not fact.decided:
             self.lost = None  # else another one was answered: the verdict on this one is to come
-        self.games[game.id] = dataclasses.replace(game, progress=fact.progress, asks=fact.asks)
+        # A game whose result follows waits for it as before: a journal may end between the two.
+        asks, scenario = (game.asks, fact.scenario) if fact.decided else (fact.asks, "")
+        self.games[game.id] = dataclasses.replace(
+            game, progress=fact.progress, asks=asks, verdict=scenario
+        )
         event = self.events[game.event]
         order = event.order
         if fact.after or fact.before:
