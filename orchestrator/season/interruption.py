@@ -30,7 +30,6 @@ RESULTS: Final[tuple[contract.Result, ...]] = ("1-0", "0-1", "1/2-1/2")
 ANSWERS: Final = (*RESULTS, RESUME)
 
 Scenario = interruption.Scenario
-_BY_ORGANIZERS = " by the organizers"  # behind their result: the scenario of their verdict
 _GOES_ON = frozenset({Scenario.RESUMED, Scenario.RESTARTED, Scenario.ASK})
 
 
@@ -110,7 +109,7 @@ def answer(
 def following(state: season_state.SeasonState) -> list[contract.Draft]:
     """Return the result that the organizers' word has, where the journal ends behind the word."""
     for game in state.interrupted():
-        result = game.verdict.removesuffix(_BY_ORGANIZERS)
+        result = game.verdict.removesuffix(entries.BY_ORGANIZERS)
         for told in RESULTS:
             if told == result and game.progress is not None:
                 return [_finished(state, game, game.progress, verdicts.organizers(told))]
@@ -166,7 +165,6 @@ def _drafts(
         evidence=verdict.evidence,
         rules=case.rules.rules,
         asks=verdict.scenario is Scenario.ASK,
-        decided=verdict.outcome is not None,
         progress=_progress(case, verdict),
         after=_after(state, case, verdict.scenario),
     )
@@ -264,11 +262,10 @@ def _answered(
     fact = entries.AttemptJudged(
         game=game.id,
         attempt=last.attempt,
-        scenario=f"{result}{_BY_ORGANIZERS}" if result else Scenario.RESUMED.value,
+        scenario=f"{result}{entries.BY_ORGANIZERS}" if result else Scenario.RESUMED.value,
         evidence="",
         rules=state.events[game.event].spec.interruptions.rules,
         progress=game.progress,
-        decided=result is not None,
         before=_next(state, game) if result else "",
         reason=reason,
         name=name,

@@ -66,6 +66,9 @@ class Scenario(enum.StrEnum):
     RESTARTED = "restarted after the opening"
 
 
+DECIDED: Final = frozenset({Scenario.ENDED, Scenario.WON, Scenario.DRAWN, Scenario.TABLEBASE})
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Facts:
     """What a verdict rests on; evals are White's view.

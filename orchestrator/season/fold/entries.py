@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from orchestrator import contract
+from orchestrator.arbiter.adjudication import interruption
 from orchestrator.season.fold import standings
 from orchestrator.season.spec import model
 
@@ -42,6 +43,7 @@ GAME_ADJUDICATED: Final = "game_adjudicated"
 GAME_VOIDED: Final = "game_voided"
 EVENTS_UNDONE: Final = "events_undone"
 ATTEMPT_JUDGED: Final = "attempt_judged"
+BY_ORGANIZERS: Final = " by the organizers"  # behind their result: the scenario of their verdict
 ENDS: Final = frozenset({SEASON_FINISHED, SEASON_ABANDONED})  # of a season: nothing is decided then
 
 ExclusionCause: TypeAlias = Literal["crashes", "withdrawal", "disqualification", "refusal"]
@@ -193,8 +195,7 @@ class AttemptJudged(contract.DeferredMessage):
     ``progress`` is what the game goes on from, and tells its record of the interruption.
     ``after`` is the game behind which it is played now, ``before`` the one before which its
     result came; '' where it keeps its place.
-    ``asks`` when the organizers must say how it ends; ``decided`` when the result follows, as
-    ``game_finished``.
+    ``asks`` when the organizers must say how it ends. A result follows as ``game_finished``.
     """
 
     game: str
@@ -204,11 +205,15 @@ class AttemptJudged(contract.DeferredMessage):
     rules: str
     progress: contract.Progress
     asks: bool = False
-    decided: bool = False
     after: str = ""
     before: str = ""
     reason: str = ""
     name: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Say whether a result follows."""
+        return self.scenario in interruption.DECIDED or self.scenario.endswith(BY_ORGANIZERS)
 
 
 class SeasonFinished(contract.DeferredMessage):
