@@ -20,6 +20,7 @@ from worker_cpu.host import cgroups, pulse, stall
 from worker_cpu.link import blame, host_probe
 
 MS = 1_000_000  # ns
+ENGINES = str(pathlib.Path(handles.__file__).parent)
 
 
 def sample(at_ms: int, busy_ms: int = 0, **more: int | Mapping[str, int]) -> stall.Sample:
@@ -276,6 +277,43 @@ def test_a_control_group_counts_children_that_nobody_waited_for() -> None:
         assert pulse.usage_ns(str(group)) >= all_ns
     finally:
         group.rmdir()
+
+
+FORK = """
+import os, sys
+sys.path.append(sys.argv[1])
+import supervisor
+moved = []
+supervisor.write_if_there, real = (
+    lambda path, content: (moved.append(path), real(path, content)), supervisor.write_if_there
+)
+for number in (supervisor.CLONE3, 1 << 20):  # as the kernel has it, and where it has none
+    supervisor.CLONE3 = number
+    read, write = os.pipe()
+    pid = supervisor.fork(sys.argv[2])
+    if pid == 0:
+        os.write(write, open("/proc/self/cgroup", "rb").read() + str(len(moved)).encode())
+        os._exit(0)
+    os.close(write)
+    told = os.fdopen(read).read()
+    os.waitpid(pid, 0)
+    print(os.path.basename(sys.argv[2]) in told, told[-1])
+"""
+
+
+def test_an_engine_is_made_in_its_control_group() -> None:
+    """It is not moved there, which costs 10 ms, where the kernel can make it there."""
+    place = cgroups.parent()
+    if place is None:
+        pytest.skip("hardware: this machine gives no control group of version 2")
+    group = place / f"{cgroups.NAME}{os.getpid()}-made"
+    group.mkdir()
+    try:
+        script = [sys.executable, "-I", "-S", "-c", FORK, ENGINES, str(group)]
+        told = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    finally:
+        group.rmdir()
+    assert told == "True 0\nTrue 1\n"
 
 
 # -- the link's witness ----------------------------------------------------------------
