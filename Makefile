@@ -116,9 +116,10 @@ workers: $(VENV)/.dev ## Simulate SPRT tests with bad remote workers: minutes (T
 bench: system $(VENV)/.dev ## Measure all, into bench/RESULTS.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
 	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)
 
-cores: $(VENV)/.dev ## Simulate remote workers at a real gateway, Redis and keeper: half an hour (CORES=n SECONDS=n GATEWAYS=n MATCHES=n)
+cores: $(VENV)/.dev ## Simulate remote workers at a real gateway, Redis and keeper: half an hour (CORES=n SECONDS=n GATEWAYS=n MATCHES=n GAME=seconds)
 	$(BIN)/python tests/benchmarks/scale/remote_run.py --cores $${CORES:-10000} \
-		--seconds $${SECONDS:-1800} --gateways $${GATEWAYS:-2} --matches $${MATCHES:-20}
+		--seconds $${SECONDS:-1800} --gateways $${GATEWAYS:-2} --matches $${MATCHES:-20} \
+		--game-seconds $${GAME:-45}
 
 LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --extra embedded
