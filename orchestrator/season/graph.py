@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
@@ -54,6 +55,22 @@ class Node:
     label: str
     state: NodeState
 
+    @functools.cached_property
+    def data(self) -> Mapping[str, str]:
+        """Return the node as plain data for JSON; made once, as nodes outlive many graphs."""
+        return {
+            "id": self.id,
+            "kind": self.kind.value,
+            "event": self.event,
+            "label": self.label,
+            "state": self.state.value,
+        }
+
+
+@functools.lru_cache(maxsize=4_096)  # a season of 2,000 games has 400, the same in each graph
+def _edge(source: str, target: str) -> Mapping[str, str]:
+    return {"from": source, "to": target}
+
 
 @dataclasses.dataclass(frozen=True)
 class Way:
@@ -79,17 +96,8 @@ class Graph:
         return {
             "season": self.season,
             "events": [{"id": event, "name": name} for event, name in self.events],
-            "nodes": [
-                {
-                    "id": node.id,
-                    "kind": node.kind.value,
-                    "event": node.event,
-                    "label": node.label,
-                    "state": node.state.value,
-                }
-                for node in self.nodes
-            ],
-            "edges": [{"from": source, "to": target} for source, target in self.edges],
+            "nodes": [node.data for node in self.nodes],
+            "edges": list(itertools.starmap(_edge, self.edges)),
             "ways": [
                 {"from": way.source, "to": way.target, "places": list(way.places)}
                 for way in self.ways

@@ -6,7 +6,6 @@ which know only numbers.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator
 from typing import Final
@@ -31,7 +30,7 @@ def schedule(event: events.EventState) -> base.Format:
 
 def history(state: season_state.SeasonState, event: events.EventState) -> base.History:
     """Return what was paired and played, as numbers; games are read only when needed."""
-    number = functools.cache(event.entrants.index)
+    number = {engine: at for at, engine in enumerate(event.entrants)}.__getitem__
 
     def games() -> Iterator[base.Game]:
         for game_id in event.order:
