@@ -113,7 +113,7 @@ gpu: system $(VENV)/.dev ## Break the link to a GPU box in every way, at the pro
 workers: $(VENV)/.dev ## Simulate SPRT tests with bad remote workers: minutes (TESTS=1000 SEED=1 ELO1=20)
 	PYTHONPATH=. $(BIN)/python tests/testmatch/run_bad_workers.py $(TESTS) $(SEED) $(ELO1)
 
-bench: system $(VENV)/.dev ## Measure all, into bench/RESULTS.md: 40 minutes (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
+bench: system $(VENV)/.dev ## Measure all, into bench/RESULTS.md: an hour (PARTS="rating gap": those); FARM_FASTCHESS, FARM_CUTECHESS, FARM_CCHESS, FARM_ORDO
 	$(BIN)/python tests/benchmarks/bench_run.py $(PARTS)
 
 cores: $(VENV)/.dev ## Simulate remote workers at a real gateway, Redis and keeper: half an hour (CORES=n SECONDS=n GATEWAYS=n MATCHES=n GAME=seconds)

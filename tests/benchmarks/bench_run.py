@@ -47,6 +47,7 @@ PARTS = (
     Part("visit", "test_visit.py", 15),
     Part("clock", "clock_error", 25),
     Part("scale", "scale", 30),
+    Part("losses", "test_time_losses.py", 60),
 )
 
 
