@@ -1,6 +1,6 @@
 """Losses on time in 20,000 games, so many at once, beside fastchess: prints, asserts no time.
 
-Engines sleep 10 ms a move and have 1 s and 10 ms a move: each has to be charged 16 ms a move too
+Engines sleep 5 ms a move and have 0.5 s and 5 ms a move: each has to be charged 8 ms a move too
 much, on average, to lose. All losses on time are the runner's.
 """
 
@@ -18,7 +18,7 @@ import pytest
 LONG = os.environ.get("FARM_BENCH") == "long"
 GAMES = int(os.environ.get("FARM_LOSSES_GAMES", "20000" if LONG else "8"))
 AT_A_TIME = (64, 250) if LONG else (4,)
-THINK_US, CONTROL = -10_000, "1+0.01"  # a negative think is slept, on no core
+THINK_US, CONTROL = -5_000, "0.5+0.005"  # a negative think is slept, on no core
 RUNNERS = {"farm match", "fastchess"}
 
 
