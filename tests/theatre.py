@@ -200,6 +200,20 @@ class Web:
         self.port = int(line.rstrip().rstrip("/").rpartition(":")[2])
         self._drain()
 
+    def finished(self, season: str, game: str) -> contract.GameRecord:
+        """Return a game's record, once the page no longer tells of it as the one that is played.
+
+        The archive is quicker: whoever follows the game's address until then follows the season.
+        """
+        path = self.farm.archive / season / "games" / game / "record.json"
+
+        def over() -> bool:
+            live = httpx.get(f"{self.url}/api/v1/seasons/{season}/live", timeout=60).json()
+            return path.exists() and (live["game"], live["status"]) != (game, "running")
+
+        self.farm.wait(over, 60, f"the end of {game} on the page")
+        return contract.GameRecord.decode(path.read_bytes())
+
     def _drain(self) -> None:
         """Let the server's log go to a file, so that it is never blocked by us."""
         assert self.process is not None

@@ -11,7 +11,6 @@ import page_faults
 import theatre
 from playwright import sync_api
 
-from orchestrator import contract
 from orchestrator.season.fold import state as season_state
 
 START = "bbrnqkrn/pppppppp/8/8/8/8/PPPPPPPP/BBRNQKRN w KQkq - 0 1"  # castles short at once
@@ -130,9 +129,7 @@ def test_a_game_of_chess960_is_castled_on_the_board(
     """The start position's number is told; castling moves king and rook to their squares."""
     with theatre.stage(tmp_path) as web, page_faults.silent(browser) as page:
         launch(web)
-        path = web.farm.archive / "stage" / "games" / "league.1" / "record.json"
-        web.farm.wait(path.exists, 60, "the first game")
-        record = contract.GameRecord.decode(path.read_bytes())
+        record = web.finished("stage", "league.1")
         assert record.order.variant == "fischerandom"
         page.goto(f"{web.url}/#/stage/game/league.1")
         sync_api.expect(page.locator("#game-facts")).to_contain_text(f"Chess960 position {NUMBER}")

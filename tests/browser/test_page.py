@@ -73,13 +73,6 @@ def shown(page: sync_api.Page, chosen: str = "") -> list[str]:
     return words
 
 
-def first_finished(web: theatre.Web) -> contract.GameRecord:
-    """Return the record of the first game, once it is archived."""
-    path = web.farm.archive / "stage" / "games" / "league.1" / "record.json"
-    web.farm.wait(path.exists, 60, "the first game")
-    return contract.GameRecord.decode(path.read_bytes())
-
-
 GROWN = """() => {
   const now = document.querySelectorAll("#moves button:not(.book)").length
   window.grown = (window.grown ?? 0) + Math.max(0, now - (window.before ?? now))
@@ -150,7 +143,7 @@ def test_a_finished_game_is_replayed_with_all_its_figures(
     page: sync_api.Page, web: theatre.Web
 ) -> None:
     """A cell of the crosstable opens the game; evals, clocks, counters are the record's."""
-    record = first_finished(web)
+    record = web.finished("stage", "league.1")
     page.goto(f"{web.url}#/stage/event/league")  # the final may have begun
     page.get_by_role("tab", name="Crosstable").click()
     cell = page.locator('#panel a[href="#/stage/game/league.1"]').first
@@ -185,7 +178,7 @@ def test_a_position_is_linked_copied_and_looked_into(
     browser: sync_api.Browser, web: theatre.Web
 ) -> None:
     """The address names the ply; FEN, analysis and a variation's board are of that position."""
-    record = first_finished(web)
+    record = web.finished("stage", "league.1")
     last = len(record.order.opening.moves) + len(record.plies)
     rights = ["clipboard-read", "clipboard-write"]
     with page_faults.silent(browser, permissions=rights) as page:
@@ -250,7 +243,7 @@ def test_a_board_that_is_overtaken_draws_the_newest_position(
     page: sync_api.Page, web: theatre.Web
 ) -> None:
     """Of many positions that come at once none between the first and the last is drawn."""
-    record = first_finished(web)
+    record = web.finished("stage", "league.1")
     page.goto(f"{web.url}#/stage/game/league.1")
     sync_api.expect(page.locator("#moves .end").last).to_contain_text(record.outcome.details)
     boards = placements(record)
@@ -264,7 +257,7 @@ def test_a_replay_that_comes_before_the_stream_is_shown(
     browser: sync_api.Browser, web: theatre.Web
 ) -> None:
     """Whichever of the two answers is the later one, the page ends the same, without an error."""
-    record = first_finished(web)
+    record = web.finished("stage", "league.1")
     with page_faults.silent(browser) as opened:
         with before_the_stream(opened):
             opened.goto(f"{web.url}/#/stage/game/league.1")
@@ -422,7 +415,7 @@ def test_axe_finds_no_serious_fault(
     browser: sync_api.Browser, web: theatre.Web, scheme: str
 ) -> None:
     """Every tab, in both colour schemes, is fit for those who do not see or use no mouse."""
-    first_finished(web)
+    web.finished("stage", "league.1")
     size = {"width": 1280, "height": 900}
     with page_faults.silent(browser, color_scheme=scheme, viewport=size) as opened:
         opened.goto(f"{web.url}/#/stage/game/league.1")

@@ -79,6 +79,11 @@ test("the address of the game in flight follows it, whichever is here first", ()
   }
 })
 
+test("a game whose record is here is not followed, however late the stream tells of its end", () => {
+  const state = after(place({ season: "s", game: "g2" }), ["replay", { name: "g2", game: finished("g2") }], LIVE, ["game", game("g3")])
+  assert.deepEqual([state.asked, shownGame(state).game.game, shownGame(state).followed], ["g2", "g2", false])
+})
+
 test("an engine's page stands below the game that is shown", () => {
   const state = after(LIVE, ...REPLAY, place({ season: "s", engine: "A" }))
   assert.deepEqual([state.tab, state.engine, shownGame(state).game.game], ["engine", "A", "g1"])

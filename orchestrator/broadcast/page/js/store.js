@@ -151,13 +151,14 @@ function remembered({ live }, game) {
 }
 
 /**
- * Show another live game. Who asked for it by its address before the stream told of it follows it now.
+ * Show another live game. Who asked for it by its address before the stream told of it follows it now,
+ * unless its record is here: then the stream has yet to tell of its end.
  * @param {State} state
  * @param {?Api.Game} live
  * @returns {State}
  */
 function caughtUp(state, live) {
-  const early = live?.status === "running" && live.game === state.asked
+  const early = live?.status === "running" && live.game === state.asked && state.replay?.status !== "finished"
   const ply = early || state.asked || live?.game === state.live?.game ? state.ply : null // it was the other game's
   return { ...state, live, missed: false, ply, ...(early ? { asked: "", replay: null } : {}) }
 }
