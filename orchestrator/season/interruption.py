@@ -108,7 +108,7 @@ def answer(
 
 def following(state: season_state.SeasonState) -> list[contract.Draft]:
     """Return the result that the organizers' word has, where the journal ends behind the word."""
-    for game in state.interrupted():
+    for game in () if state.over else state.interrupted():
         result = game.verdict.removesuffix(entries.BY_ORGANIZERS)
         for told in RESULTS:
             if told == result and game.progress is not None:

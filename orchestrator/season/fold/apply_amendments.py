@@ -60,11 +60,9 @@ def _swapped(field: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
 
 def _handed_over(game: events.Game, old: str, new: str) -> events.Game:
     return dataclasses.replace(
-        game,
+        events.untouched(game),  # an interrupted game of another engine is not played on
         white=new if game.white == old else game.white,
         black=new if game.black == old else game.black,
-        progress=None,  # an interrupted game of another engine is not played on
-        asks=False,
         played_by=None if game.finished is None else game.players,
     )
 

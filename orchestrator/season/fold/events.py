@@ -72,6 +72,11 @@ class Game:
         return self.played_by or (self.white, self.black)
 
 
+def untouched(game: Game) -> Game:
+    """Return a game as if no attempt at it had been interrupted."""
+    return dataclasses.replace(game, progress=None, asks=False, verdict="")
+
+
 def evolve(game: Game, progress: contract.Progress) -> Game:
     """Return a game that has come so far."""
     return dataclasses.replace(game, progress=progress)

@@ -519,7 +519,7 @@ class SeasonState:
             event.annulled.add(game.id)
         if fact.replay:
             again = dataclasses.replace(
-                game, id=fact.replay, finished=None, cancelled=False, progress=None, asks=False
+                events.untouched(game), id=fact.replay, finished=None, cancelled=False
             )
             self.replace_game(event, game.id, again)
         self.count_again(event)
