@@ -276,7 +276,8 @@ def main() -> int:
     sys.stdin.readline()
     began = time.process_time()
     seen = asyncio.run(_work(setup, games))
-    report = dataclasses.asdict(seen) | {"cpu": time.process_time() - began}
+    report = {field.name: getattr(seen, field.name) for field in dataclasses.fields(seen)}
+    report["cpu"] = time.process_time() - began
     print(json.dumps(report), flush=True)
     return 0
 
