@@ -396,8 +396,8 @@ def check_cards(page: sync_api.Page, record: contract.GameRecord) -> None:
 
 
 def rounded(value: float) -> decimal.Decimal:
-    """Round to two places as a browser does: halves up."""
-    return decimal.Decimal(value).quantize(decimal.Decimal("0.01"), decimal.ROUND_HALF_UP)
+    """Round to two places as a browser does: halves of what is written up, 0.105 is 0.11."""
+    return decimal.Decimal(str(value)).quantize(decimal.Decimal("0.01"), decimal.ROUND_HALF_UP)
 
 
 def short(value: int | None) -> str:
