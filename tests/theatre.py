@@ -91,7 +91,12 @@ class Kept(Tape):
 
 def simulated(name: str, seed: int = 7, luck: game_model.Chances | None = None) -> Tape:
     """Return the whole journal of a simulated season."""
-    loaded = load.load(launch.season_file(name))
+    return of_file(launch.season_file(name), seed, luck)
+
+
+def of_file(file: pathlib.Path, seed: int = 7, luck: game_model.Chances | None = None) -> Tape:
+    """Return the whole journal of a season file's simulated season."""
+    loaded = load.load(file)
     return Tape(season_simulation.Simulation.launched(loaded, seed, luck).run().journal)
 
 
@@ -101,8 +106,7 @@ def round_robin(root: pathlib.Path, engines: int, double_rounds: int = 1) -> Tap
         {"id": f"e{n:03}", "name": f"Engine {n:03}", "command": ["true"], "rating": 3000 + n}
         for n in range(engines)
     ]
-    file = harness.league(root / f"{engines}.toml", rows, double_rounds)
-    return Tape(season_simulation.Simulation.launched(load.load(file), 7).run().journal)
+    return of_file(harness.league(root / f"{engines}.toml", rows, double_rounds))
 
 
 @dataclasses.dataclass

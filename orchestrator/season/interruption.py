@@ -109,10 +109,9 @@ def answer(
 def following(state: season_state.SeasonState) -> list[contract.Draft]:
     """Return the result that the organizers' word has, where the journal ends behind the word."""
     for game in () if state.over else state.interrupted():
-        result = game.verdict.removesuffix(entries.BY_ORGANIZERS)
-        for told in RESULTS:
-            if told == result and game.progress is not None:
-                return [_finished(state, game, game.progress, verdicts.organizers(told))]
+        result = _result(game.verdict.removesuffix(entries.BY_ORGANIZERS))
+        if result is not None and game.progress is not None:
+            return [_finished(state, game, game.progress, verdicts.organizers(result))]
     return []
 
 
@@ -255,9 +254,7 @@ def _answered(
     state: season_state.SeasonState, game: events.Game, choice: str, name: str, reason: str
 ) -> list[contract.Draft]:
     assert game.progress is not None  # a game that asks has been interrupted
-    result = next(
-        (allowed for allowed in RESULTS if allowed == choice), None
-    )  # None: it is resumed
+    result = _result(choice)  # None: it is resumed
     last = game.progress.interruptions[-1]
     fact = entries.AttemptJudged(
         game=game.id,
@@ -272,6 +269,10 @@ def _answered(
     )
     outcome = None if result is None else verdicts.organizers(result)
     return _with_result(state, game, fact, outcome)
+
+
+def _result(words: str) -> contract.Result | None:
+    return next((result for result in RESULTS if result == words), None)
 
 
 def _next(state: season_state.SeasonState, game: events.Game) -> str:

@@ -122,28 +122,20 @@ def spent_by_all(command: Sequence[str], folder: pathlib.Path) -> float:
     """
     mark = f"FARM_BENCH_RUN={folder}"
     ticks: dict[str, int] = {}
-    with (folder / "said.txt").open("wb") as said:
-        running = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=os.environ | {"QT_QPA_PLATFORM": "offscreen"} | dict([mark.split("=", 1)]),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
-        others = {path.name for path in pathlib.Path("/proc").iterdir()} - {str(running.pid)}
-        while running.poll() is None:
-            for path in pathlib.Path("/proc").glob("[0-9]*"):
-                if path.name not in others:
-                    with contextlib.suppress(OSError, IndexError):
-                        if path.name not in ticks and mark.encode() not in (
-                            path / "environ"
-                        ).read_bytes().split(b"\0"):
-                            continue
-                        fields = (path / "stat").read_text().rpartition(")")[2].split()
-                        ticks[path.name] = int(fields[11]) + int(fields[12])
-            time.sleep(0.05)
-    assert running.returncode == 0, (command, (folder / "said.txt").read_text()[-2000:])
+    running = clock_runners.started(command, folder, mark)
+    others = {path.name for path in pathlib.Path("/proc").iterdir()} - {str(running.pid)}
+    while running.poll() is None:
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            if path.name not in others:
+                with contextlib.suppress(OSError, IndexError):
+                    if path.name not in ticks and mark.encode() not in (
+                        path / "environ"
+                    ).read_bytes().split(b"\0"):
+                        continue
+                    fields = (path / "stat").read_text().rpartition(")")[2].split()
+                    ticks[path.name] = int(fields[11]) + int(fields[12])
+        time.sleep(0.05)
+    clock_runners.ended(running, folder)
     return sum(ticks.values()) / os.sysconf("SC_CLK_TCK")
 
 
@@ -337,24 +329,16 @@ def memory(folder: pathlib.Path) -> Iterator[Row]:
         words = clock_runners.available()[0].command(probe, here / "logs", setting)
         words += ["-force-concurrency", "-pgnout", str(here / "games.pgn")]
         mark = f"FARM_BENCH_RUN={here}"
-        with (here / "said.txt").open("wb") as said:
-            running = subprocess.Popen(
-                words,
-                cwd=here,
-                env=os.environ | dict([mark.split("=", 1)]),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-            )
-            journal = here / "games.pgn.jsonl"
-            while not journal.exists() or journal.read_bytes().count(b"\n") <= at_a_time:
-                assert running.poll() is None, (here / "said.txt").read_text()[-2000:]
-                time.sleep(0.05)  # until as many have ended as are played at a time
-            proportional[at_a_time], resident[at_a_time] = (
-                size / at_a_time for size in _held(mark, probe.program.name)
-            )
-            running.send_signal(signal.SIGTERM)
-            running.wait()
+        running = clock_runners.started(words, here, mark)
+        journal = here / "games.pgn.jsonl"
+        while not journal.exists() or journal.read_bytes().count(b"\n") <= at_a_time:
+            assert running.poll() is None, (here / "said.txt").read_text()[-2000:]
+            time.sleep(0.05)  # until as many have ended as are played at a time
+        proportional[at_a_time], resident[at_a_time] = (
+            size / at_a_time for size in _held(mark, probe.program.name)
+        )
+        running.send_signal(signal.SIGTERM)
+        running.wait()
     what = "`farm match`, memory a game without engines, so many at once"
     guard = "tests/match/test_many_games.py"
     yield Row("6", f"{what}: shared pages once (PSS)", "MB", proportional, "3 MB", guard)
@@ -394,16 +378,7 @@ def many_at_once(folder: pathlib.Path) -> Iterator[Row]:
             if runner.name in ("farm match", "fastchess"):
                 words += ["-force-concurrency"]
             begun = time.monotonic()
-            with (here / "said.txt").open("wb") as said:
-                subprocess.run(
-                    words,
-                    cwd=here,
-                    env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    check=True,
-                )
+            clock_runners.ended(clock_runners.started(words, here), here)
             seconds.setdefault(runner.name, {})[at_a_time] = time.monotonic() - begun
             figures = clock_figures.figures(clock_figures.read(here / "logs"))
             late.setdefault(runner.name, {})[at_a_time] = figures.p99
@@ -430,18 +405,7 @@ def side_by_side(folder: pathlib.Path) -> Iterator[Row]:
                 (here / "logs").mkdir(parents=True)
                 setting = clock_runners.Setting(2_000, 0, 1, sizes(20, short=(1,))[0])
                 words = runner.command(probe, here / "logs", setting)
-                with (here / "said.txt").open("wb") as said:
-                    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-                    running.append(
-                        subprocess.Popen(
-                            words,
-                            cwd=here,
-                            env=environment,
-                            stdin=subprocess.DEVNULL,
-                            stdout=said,
-                            stderr=said,
-                        )
-                    )
+                running.append(clock_runners.started(words, here))
             statuses = [match.wait() for match in running]
             assert not any(statuses), runner
             seconds.setdefault(runner.name, {})[matches] = time.monotonic() - begun

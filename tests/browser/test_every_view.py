@@ -20,8 +20,6 @@ import theatre
 from playwright import sync_api
 
 from orchestrator.broadcast.forecast import settings
-from orchestrator.forecast import season_simulation
-from orchestrator.season.file import load
 
 LONG = os.environ.get("FARM_LONG") == "1"
 SHOTS = os.environ.get("FARM_SHOTS")
@@ -98,7 +96,7 @@ def long_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name in ("Test Season", "League"):
         long = f"{name.replace(' ', '_')}_of_engines_that_nobody_could_name_in_fewer_words"
         file.write_text(file.read_text().replace(f'"{name}"', f'"{long}"'))
-    tape = theatre.Tape(season_simulation.Simulation.launched(load.load(file), 7).run().journal)
+    tape = theatre.of_file(file)
     tape.shown = len(tape.journal) // 2
     with theatre.served(tape, root, settings.Settings(runs=5, humble=False)) as address:
         yield address

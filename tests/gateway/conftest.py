@@ -1,12 +1,14 @@
-"""A real Redis with the farm's users for this folder, emptied for each test."""
+"""A real Redis with the farm's users for this folder, emptied for each test; a stage on it."""
 
 from __future__ import annotations
 
+import pathlib
 import shutil
 from collections.abc import Iterator
 
 import harness
 import pytest
+import remote_stage
 
 from orchestrator.ledger import store
 
@@ -26,3 +28,13 @@ def redis(server: harness.Redis) -> harness.Redis:
     with store.connect(server.url) as ledger:
         ledger.server.client.flushall()
     return server
+
+
+@pytest.fixture
+def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage.Stage]:
+    """Give a stage; leave no process behind."""
+    made = remote_stage.Stage(tmp_path, redis)
+    try:
+        yield made
+    finally:
+        made.end()

@@ -28,6 +28,9 @@ name = "Base"
 command = ["{engine}", "--name", "base"]
 """
 
+# Three pairs decide, where all are won.
+SPRT = ("--sprt", "elo0=0", "elo1=200", "alpha=0.25", "beta=0.25")
+QUICK = ("--tc", "60+1", "--resign", "movecount=2,score=500", "--json", *SPRT)
 TINY = pathlib.Path(__file__).parents[1] / "engines" / "tiny.c"
 RECIPE = """
 name = "Tiny"
@@ -131,6 +134,17 @@ class Stage:
             "--json",
         )
         return self.match_of(*played, *told)
+
+    def one_host(self, *others: str) -> None:
+        """Let the match's process and these have one FARM_DATA, as on one control host."""
+        (self.root / "match").mkdir()
+        for log in others:
+            (self.root / log).symlink_to(self.root / "match")
+
+    def revisions(self, recipe: pathlib.Path, *words: str) -> subprocess.Popen[bytes]:
+        """Make a token, and open match ``m`` of two revisions of a recipe's engine."""
+        test = ("test", "fix", "--against", "main", "--build", str(recipe), "--id", "m", "--remote")
+        return self.match_of(*test, *words)
 
     def match_of(self, *words: str) -> subprocess.Popen[bytes]:
         """Make a token, and open the match of this command."""

@@ -72,13 +72,11 @@ def control(root: pathlib.Path, names: list[str]) -> dict[str, object]:
     machines = dict(zip(WORKERS, names, strict=True))
     addresses = [namespaces.Namespaces().redis_address(place) for place in WORKERS.values()]
     recipe = remote_stage.repository(root)
-    (root / "match").mkdir()
-    for place in ("gateway", "page"):  # one control host: one FARM_DATA
-        (root / place).symlink_to(root / "match")
     with harness.Redis(root / "redis") as redis:
         stage = remote_stage.Stage(root, redis)
         stage.patience_seconds = LIMIT_SECONDS
         try:
+            stage.one_host("gateway", "page")
             stage.serve()
             with tls(stage, addresses):
                 return _played(stage, recipe, machines, dict(zip(machines, addresses, strict=True)))
@@ -94,8 +92,7 @@ def _played(
 ) -> dict[str, object]:
     page = stage.run("broadcast", "page", "serve-web", "--port", "0", "--forecast", "0")
     began = time.monotonic()
-    words = ("test", "fix", "--against", "main", "--build", str(recipe), "--id", "m", "--remote")
-    match = stage.match_of(*words, *TEST)
+    match = stage.revisions(recipe, *TEST)
     stage.wait(stage.token.exists, "the token")
     for name, namespace in machines.items():
         place = ("nsenter", f"--net=/run/netns/{namespace}", "unshare", "--uts")

@@ -6,7 +6,6 @@ import collections
 import json
 import pathlib
 import signal
-from collections.abc import Iterator
 
 import harness
 import pytest
@@ -22,16 +21,6 @@ from orchestrator.testmatch import orders
 from worker_cpu.remote import command, engines, gateway, player, spool
 
 GAMES = 4
-
-
-@pytest.fixture
-def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage.Stage]:
-    """Give a stage; leave no process behind."""
-    made = remote_stage.Stage(tmp_path, redis)
-    try:
-        yield made
-    finally:
-        made.end()
 
 
 def test_people_see_a_game_while_it_is_played(stage: remote_stage.Stage) -> None:

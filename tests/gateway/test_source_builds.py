@@ -20,18 +20,6 @@ from orchestrator.engines import sources
 from worker_cpu.engines import source_build
 from worker_cpu.remote import builder, gateway
 
-SPRT = ("--sprt", "elo0=0", "elo1=200", "alpha=0.25", "beta=0.25")  # three pairs, where all are won
-
-
-@pytest.fixture
-def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage.Stage]:
-    """Give a stage; leave no process behind."""
-    made = remote_stage.Stage(tmp_path, redis)
-    try:
-        yield made
-    finally:
-        made.end()
-
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
@@ -43,12 +31,9 @@ def test_two_revisions_are_built_and_played_to_a_decision(
     stage: remote_stage.Stage, recipe: pathlib.Path
 ) -> None:
     """A worker without an engine builds both from source, and plays them until SPRT has decided."""
-    (stage.root / "match").mkdir()  # one control host: one FARM_DATA
-    (stage.root / "gateway").symlink_to(stage.root / "match")
-    test = ("test", "fix", "--against", "main", "--build", str(recipe), "--id", "m", "--remote")
-    played = ("--tc", "60+1", "--resign", "movecount=2,score=500", "--json")
+    stage.one_host("gateway")
     stage.serve()
-    match = stage.match_of(*test, *played, *SPRT)
+    match = stage.revisions(recipe, *remote_stage.QUICK)
     stage.wait(lambda: stage.batches.open_matches() or match.poll() is not None, "the match")
     stage.work("worker", "--build", engines=False)
     stage.wait(lambda: match.poll() is not None, "the decision")

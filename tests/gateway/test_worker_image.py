@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 import json
-import pathlib
-from collections.abc import Iterator
 
 import base
-import harness
 import host
 import image
 import pytest
 import remote_stage
-
-SPRT = ("--sprt", "elo0=0", "elo1=200", "alpha=0.25", "beta=0.25")  # three pairs, where all are won
-
-
-@pytest.fixture
-def stage(tmp_path: pathlib.Path, redis: harness.Redis) -> Iterator[remote_stage.Stage]:
-    """Give a stage; leave no process behind."""
-    made = remote_stage.Stage(tmp_path, redis)
-    try:
-        yield made
-    finally:
-        made.end()
 
 
 @pytest.mark.long
@@ -32,13 +17,9 @@ def test_a_worker_in_its_image_plays_a_test_to_its_decision(stage: remote_stage.
     if why := host.problem():
         pytest.skip(f"hardware: no root of the laboratory can be made here: {why}")
     recipe = remote_stage.repository(stage.root)
-    (stage.root / "match").mkdir()  # one control host: one FARM_DATA
-    (stage.root / "gateway").symlink_to(stage.root / "match")
+    stage.one_host("gateway")
     stage.serve()
-    test = ("test", "fix", "--against", "main", "--build", str(recipe), "--id", "m", "--remote")
-    match = stage.match_of(
-        *test, "--tc", "60+1", "--resign", "movecount=2,score=500", "--json", *SPRT
-    )
+    match = stage.revisions(recipe, *remote_stage.QUICK)
     stage.wait(lambda: stage.batches.open_matches() or match.poll() is not None, "the match")
     worker = f"{image.entry_point(image.WORKER)} {stage.url} --token - --build --until-idle"
     told = f"echo {stage.token.read_text().strip()} | {worker} --concurrency 1 2>&1"

@@ -251,32 +251,38 @@ input()
 """
 
 
-def test_a_control_group_counts_children_that_nobody_waited_for() -> None:
-    """Work of children under an ignored SIGCHLD is in no process' account, but in the group's."""
+@pytest.fixture
+def group() -> Iterator[pathlib.Path]:
+    """Make a control group, as for an engine."""
     place = cgroups.parent()
     if place is None:
         pytest.skip("hardware: this machine gives no control group of version 2")
-    group = place / f"{cgroups.NAME}{os.getpid()}-test"
-    group.mkdir()
+    made = place / f"{cgroups.NAME}{os.getpid()}-test"
+    made.mkdir()
     try:
-        with subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", CHURN],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        ) as engine:
-            assert engine.stdout is not None
-            assert engine.stdin is not None
-            (group / "cgroup.procs").write_text(str(engine.pid))
-            engine.stdin.write(b"\n")
-            engine.stdin.flush()
-            assert engine.stdout.readline() == b"done\n"
-            own_ns, all_ns = stall.processor_ns([engine.pid]), cgroups.used_ns(group)
-            engine.stdin.write(b"\n")
-            engine.stdin.flush()
-        assert all_ns > own_ns + 400 * MS
-        assert pulse.usage_ns(str(group)) >= all_ns
+        yield made
     finally:
-        group.rmdir()
+        made.rmdir()
+
+
+def test_a_control_group_counts_children_that_nobody_waited_for(group: pathlib.Path) -> None:
+    """Work of children under an ignored SIGCHLD is in no process' account, but in the group's."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", CHURN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as engine:
+        assert engine.stdout is not None
+        assert engine.stdin is not None
+        (group / "cgroup.procs").write_text(str(engine.pid))
+        engine.stdin.write(b"\n")
+        engine.stdin.flush()
+        assert engine.stdout.readline() == b"done\n"
+        own_ns, all_ns = stall.processor_ns([engine.pid]), cgroups.used_ns(group)
+        engine.stdin.write(b"\n")
+        engine.stdin.flush()
+    assert all_ns > own_ns + 400 * MS
+    assert pulse.usage_ns(str(group)) >= all_ns
 
 
 FORK = """
@@ -301,18 +307,10 @@ for number in (supervisor.CLONE3, 1 << 20):  # as the kernel has it, and where i
 """
 
 
-def test_an_engine_is_made_in_its_control_group() -> None:
+def test_an_engine_is_made_in_its_control_group(group: pathlib.Path) -> None:
     """It is not moved there, which costs 10 ms, where the kernel can make it there."""
-    place = cgroups.parent()
-    if place is None:
-        pytest.skip("hardware: this machine gives no control group of version 2")
-    group = place / f"{cgroups.NAME}{os.getpid()}-made"
-    group.mkdir()
-    try:
-        script = [sys.executable, "-I", "-S", "-c", FORK, ENGINES, str(group)]
-        told = subprocess.run(script, capture_output=True, text=True, check=True).stdout
-    finally:
-        group.rmdir()
+    script = [sys.executable, "-I", "-S", "-c", FORK, ENGINES, str(group)]
+    told = subprocess.run(script, capture_output=True, text=True, check=True).stdout
     assert told == "True 0\nTrue 1\n"
 
 

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import clock_figures
 import clock_script
@@ -128,6 +128,28 @@ def _play(runner: Runner, probe: Probe, setting: Setting, directory: pathlib.Pat
         raise RuntimeError(f"{runner.name}: {len(sides)} of {2 * setting.games} sides:\n{words}")
     others = _busy_seconds() - busy - (_children_seconds() - own)
     return Run(sides, seconds, max(0.0, others / seconds / cores()))
+
+
+def started(words: Sequence[str], here: pathlib.Path, mark: str = "") -> subprocess.Popen[bytes]:
+    """Start a match in a folder, where what it says goes to ``said.txt``.
+
+    ``mark``, ``NAME=VALUE``, is in the environment of all its processes.
+    """
+    marked = dict([mark.split("=", 1)]) if mark else {}
+    with (here / "said.txt").open("wb") as said:
+        return subprocess.Popen(
+            words,
+            cwd=here,
+            env=os.environ | _QUIET | marked,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+
+
+def ended(running: subprocess.Popen[bytes], here: pathlib.Path) -> None:
+    """Wait for a match's end; it has to be a good one."""
+    assert running.wait() == 0, (running.args, (here / "said.txt").read_text()[-2000:])
 
 
 def cores() -> int:
