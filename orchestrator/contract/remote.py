@@ -17,6 +17,7 @@ from orchestrator.contract import codec, played, records, rules, timecontrol
 from orchestrator.contract import orders as game_orders
 
 MOST_GAMES = 64  # of one batch
+FARM_TIME = "Farm-Time-Ms"  # header of an answer: Redis' time when the request came (ms)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 Name = Annotated[str, pydantic.Field(pattern=f"^{NAME.pattern}$")]
 MatchName = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
@@ -305,11 +306,16 @@ class WorkerClock(codec.Message):
     """How a worker's clocks stand as it speaks: since its host's start, and of the day (ms).
 
     ``process`` is drawn at random by each process of a worker: clocks of one are compared.
+    ``heard_at_ms`` is what Redis' clock showed by the last answer (``FARM_TIME``), and
+    ``heard_boot_ms`` what the worker's did when that came: with both, nothing that the net delays
+    looks like a clock that is off. ``None`` before the first answer, and from gateways of before.
     """
 
     process: Name
     boot_ms: int = pydantic.Field(ge=0, lt=1 << 53)
     day_ms: int = pydantic.Field(ge=0, lt=1 << 53)
+    heard_at_ms: int | None = pydantic.Field(default=None, ge=0, lt=1 << 53)
+    heard_boot_ms: int | None = pydantic.Field(default=None, ge=0, lt=1 << 53)
 
 
 class GamesTold(codec.Message):
@@ -326,9 +332,12 @@ class GamesHeard(codec.Message):
     """Which games are journaled now or were before, and why others never will be.
 
     ``over`` says why the batch has ended beside them, '' while its games are still awaited.
+    ``at_ms`` is Redis' time when they came (ms): a header (``FARM_TIME``), which workers of before
+    pass over, for they refuse a field that they do not know.
     """
 
     schema_version: int = codec.SCHEMA
+    at_ms: int = pydantic.Field(default=0, exclude=True)
     recorded: tuple[int, ...] = ()
     refused: Mapping[int, str] = {}
     over: str = ""

@@ -30,6 +30,12 @@ FILES_A_SECOND: Final = float(16 << 20)  # bytes of sources, of one token
 FILES_AT_ONCE: Final = float(1 << 30)
 BUILDS_A_SECOND: Final = 0.05  # builds told, of one token: each stays in its match's journal
 BUILDS_AT_ONCE: Final = 200
+# Playing games again takes the interpreter, which threads hand on every 5 ms: while forty of them
+# played, the loop had a turn in a fifth of a second, and claims waited for half a minute. Two: one
+# plays while the other waits for Redis.
+RESULTS_AT_A_TIME: Final = 2
+TURN_SECONDS: Final = 20.0  # s: results wait so long; their worker waits 30 for an answer
+TURN_RETRY_SECONDS: Final = 10
 
 Message = TypeVar("Message", bound=contract.Message)
 Work: TypeAlias = Callable[[worker_tokens.WorkerToken, Any], Any]
@@ -50,6 +56,7 @@ class Gateway:
         self._pages = for_browsers
         self._fetched = doors.Limits(FILES_A_SECOND, FILES_AT_ONCE)
         self._built = doors.Limits(BUILDS_A_SECOND, BUILDS_AT_ONCE)
+        self._checking = asyncio.Semaphore(RESULTS_AT_A_TIME)
 
     def app(self) -> applications.Starlette:
         """Return the application."""
@@ -97,16 +104,16 @@ class Gateway:
             await asyncio.sleep(LAPSE_SECONDS)
 
     def _endpoint(self, kind: type[contract.Message] | None, work: Work) -> Endpoint:
+        turn = self._turn if kind is remote.GamesTold else contextlib.nullcontext
+
         async def endpoint(request: requests.Request) -> responses.Response:
             try:
                 token = await self._doors.by_token(request)
                 with self._doors.share(token.id):
-                    message = (
-                        None
-                        if kind is None
-                        else _read(kind, await self._doors.body(request, token))
-                    )
-                    answer = await concurrency.run_in_threadpool(work, token, message)
+                    body = await self._doors.body(request, token) if kind else b""
+                    async with turn():
+                        message = _read(kind, body) if kind else None
+                        answer = await concurrency.run_in_threadpool(work, token, message)
             except doors.AnsweredError as refused:
                 return refused.answer
             except desk.RefusedBatchError as error:
@@ -115,12 +122,29 @@ class Gateway:
                 log.warning("redis.away", error=str(error))
                 why = "the farm's ledger cannot be reached at this moment; try again"
                 return doors.AnsweredError(503, why, doors.REDIS_RETRY_SECONDS).answer
+            headers = {}
+            if isinstance(answer, remote.GamesHeard):
+                headers[remote.FARM_TIME] = str(answer.at_ms)
             plain = (
                 answer.model_dump(mode="json") if isinstance(answer, pydantic.BaseModel) else answer
             )
-            return doors.as_json(plain)
+            return doors.as_json(plain, 200, headers)
 
         return endpoint
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait until few others' results are played again; raise ``AnsweredError`` at last."""
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._checking.acquire()
+        except TimeoutError:
+            why = "the gateway has more results to look at than it can; keep them and try again"
+            raise doors.AnsweredError(503, why, TURN_RETRY_SECONDS) from None
+        try:
+            yield
+        finally:
+            self._checking.release()
 
     async def _file(self, request: requests.Request) -> responses.Response:
         """Serve a source, or a file of one, by its SHA-256."""

@@ -218,13 +218,20 @@ class Desk:
 
         Raise ``RefusedBatchError`` where the batch is not this worker's or has ended.
         """
+        at_ms = self._batches.now_ms()
+        return self._hear(token, reported, at_ms).model_copy(update={"at_ms": at_ms})
+
+    def _hear(
+        self, token: worker_tokens.WorkerToken, reported: remote.GamesTold, at_ms: int
+    ) -> remote.GamesHeard:
         batch = self._batches.batch(_name(token, reported.batch))
         if batch is None or (batch.owner, str(batch.token)) != (token.id, reported.token):
             raise RefusedBatchError(OVER)
         recorded: list[int] = []
         seen: dict[str, object] = {}
         if reported.clock is not None:
-            seen["clock"] = self._clock(reported.clock)
+            clock = reported.clock.model_dump(mode="json", exclude_none=True)
+            seen["clock"] = {"at_ms": at_ms, **clock}  # beside Redis'
         for game in reported.games:
             try:
                 reply = self._record(batch, game, seen)
@@ -454,10 +461,6 @@ class Desk:
             return spec.order(game, nps)
         dealt = self._batches.values(spec.id, spec.tuning.iteration(game))
         return spec.order(game, nps, spsa.values(dealt))
-
-    def _clock(self, told: remote.WorkerClock) -> dict[str, object]:
-        """Return a worker's clocks beside Redis'."""
-        return {"at_ms": self._batches.now_ms(), **told.model_dump(mode="json")}
 
     def _checks(
         self, worker: str, claim: str, able: list[_Match]

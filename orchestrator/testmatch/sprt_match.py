@@ -53,6 +53,8 @@ class _Clock(pydantic.BaseModel):
     at_ms: _Whole
     boot_ms: _Whole
     day_ms: _Whole
+    heard_at_ms: _Whole | None = None
+    heard_boot_ms: _Whole | None = None
 
 
 class _Stamps(pydantic.BaseModel):

@@ -6,7 +6,7 @@ Four kinds of evidence, each of which may be looked at after every game:
   by a fault more often than elsewhere;
 * **checks**: short games of a fixed number of nodes a move, which the same builds play alike
   everywhere: lanes of the farm play them, too, and each move must be the same;
-* **clocks**: the worker's clock beside Redis', as both stood when results came;
+* **clocks**: the worker's clock beside Redis', as both stood when results came and were answered;
 * **stamps**: thinking times that no clock shows: repeated again and again.
 
 Owners of access tokens are judged, for a machine's name is the worker's own word. Everything is a
@@ -45,8 +45,7 @@ HALF_POINTS: Final = {"1-0": 2, "1/2-1/2": 1, "0-1": 0}  # of White
 CHECKS_WRONG: Final = 2  # of one owner; a single one may be a cosmic ray
 LANE_RUNS: Final = 2  # of a check: what two runs play differently is no check
 QUORUM: Final = 3  # owners that agree, where no lane of the farm plays
-CLOCK_MS: Final = 60_000  # between two looks at a clock: the net's delays are small beside it
-CLOCK_SLACK_MS: Final = 2_000  # of such a look: a request may wait so long on its way
+CLOCK_MS: Final = 60_000  # of a look at a clock, at least
 CLOCK_OFF: Final = 0.02  # of the time: an honest clock is off by 0.0001
 CLOCK_LOOKS: Final = 3  # that must be off to the same side, and no fewer than are right
 STEP_MS: Final = 2_000  # a clock of the day that jumped by more was set
@@ -89,11 +88,17 @@ class Review:
 
 @dataclasses.dataclass
 class _Clock:
-    """A worker's clock: how it stood at the last look, and how its looks were."""
+    """A worker's clock: how it stood where a look at it begins, and how its looks were.
+
+    Results that the worker sent at ``boot_ms`` came at ``at_ms`` of Redis; the answer that it had
+    last was given at ``heard_at_ms``, and came at ``heard_boot_ms``.
+    """
 
     at_ms: int
     boot_ms: int
     day_ms: int
+    heard_at_ms: int
+    heard_boot_ms: int
     looks: int = 0
     fast: int = 0
     slow: int = 0
@@ -271,19 +276,32 @@ class WorkerReview:
             self._changed.add(owner(data))
 
     def _look(self, token: str, known: _Owner, told: Mapping[str, Any]) -> None:
-        now = _Clock(told["at_ms"], told["boot_ms"], told["day_ms"])
+        """Look at a clock between two results, however long the net kept either.
+
+        From sending the first to having an answer after it the worker's clock shows no less than
+        passed between the two here; from having the first's last answer to sending the second, no
+        more. So its speed lies between two bounds, and the look lasts until they tell.
+        """
+        if told.get("heard_at_ms") is None or told["heard_at_ms"] > told["at_ms"]:
+            return
+        now = _Clock(**{name: told[name] for name in _STOOD})
         last = known.clocks.setdefault(told["process"], now)
-        passed, shown = now.at_ms - last.at_ms, now.boot_ms - last.boot_ms
+        passed = now.heard_at_ms - last.at_ms
         if passed < CLOCK_MS:
             return
-        last.looks += 1
-        off = shown - passed
-        if abs(off) > CLOCK_SLACK_MS + CLOCK_OFF * passed:
-            last.fast, last.slow = last.fast + (off > 0), last.slow + (off < 0)
-            known.off = off / passed
+        most = (now.heard_boot_ms - last.boot_ms) / passed
+        least = (now.boot_ms - last.heard_boot_ms) / (now.at_ms - last.heard_at_ms)
+        fast, slow = least > 1 + CLOCK_OFF, most < 1 - CLOCK_OFF
+        if not (fast or slow) and most - least > CLOCK_OFF:
+            return
+        if fast or slow:
+            last.fast, last.slow = last.fast + fast, last.slow + slow
+            known.off = (least if fast else most) - 1
             self._changed.add(token)
-        known.steps += abs((now.day_ms - last.day_ms) - shown) > STEP_MS
-        last.at_ms, last.boot_ms, last.day_ms = now.at_ms, now.boot_ms, now.day_ms
+        last.looks += 1
+        known.steps += abs((now.day_ms - last.day_ms) - (now.boot_ms - last.boot_ms)) > STEP_MS
+        for name in _STOOD:
+            setattr(last, name, getattr(now, name))
 
     def _right(self, number: int) -> str | None:
         """Return how a check goes, ``None`` where that is not known, or is not one line."""
@@ -361,6 +379,7 @@ class WorkerReview:
 
 
 _STATES: Final = ("condemned", "suspect", "")
+_STOOD: Final = ("at_ms", "boot_ms", "day_ms", "heard_at_ms", "heard_boot_ms")  # of a clock
 _WORDS: Final = {
     "": "results",
     "score": "its results",

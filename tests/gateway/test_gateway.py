@@ -8,7 +8,7 @@ import json
 import pathlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent import futures
 from typing import Any
 
@@ -36,6 +36,7 @@ from orchestrator.ledger import (
     worker_tokens,
 )
 from orchestrator.testmatch import catalogue, orders, spsa
+from worker_cpu.remote import gateway
 
 LONG_MS = 600_000
 
@@ -488,6 +489,7 @@ class Patient:
 
     def __init__(self) -> None:
         self.open = threading.Event()
+        self.hearing: list[str] = []
 
     def claim(self, token: worker_tokens.WorkerToken, _: Any) -> remote.BatchDealt:
         """Answer Boris now, everybody else later."""
@@ -495,7 +497,13 @@ class Patient:
             self.open.wait(120)
         return remote.BatchDealt()
 
-    hear = show = renew = give_back = steer = copy = propose = go_on = approve = refuse = claim
+    def hear(self, token: worker_tokens.WorkerToken, _: Any) -> remote.GamesHeard:
+        """Hear results later, Boris', too."""
+        self.hearing.append(token.name)
+        self.open.wait(120)
+        return remote.GamesHeard()
+
+    show = renew = give_back = steer = copy = propose = go_on = approve = refuse = claim
 
 
 class Names:
@@ -506,21 +514,39 @@ class Names:
         return worker_tokens.WorkerToken(name, name, "", ("*",), 0, 1 << 62, "test"), ""
 
 
-def test_a_token_has_its_share_of_the_threads_alone() -> None:
-    """However long its requests take: one more is told to wait, and others are served."""
-    waits = Patient()
+@contextlib.asynccontextmanager
+async def asking(waits: Patient) -> AsyncIterator[httpx.AsyncClient]:
+    """Give a client of a gateway with this desk."""
     opened = doors.Doors(Names(), None)  # type: ignore[arg-type]
     for_browsers = pages.Pages(waits, Names(), opened, None)  # type: ignore[arg-type]
     made = app.Gateway(waits, opened, sources.Store(pathlib.Path()), for_browsers).app()  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(made)
+    async with httpx.AsyncClient(transport=transport, base_url="http://farm") as client:
+        yield client
 
-    async def ask(client: httpx.AsyncClient, name: str) -> int:
-        headers = {"Authorization": f"Bearer {name}"}
-        answer = await client.post("/work/v1/claim", json=wanted("b"), headers=headers)
-        return answer.status_code
+
+async def ask(client: httpx.AsyncClient, name: str) -> int:
+    """Claim a batch; return the status."""
+    headers = {"Authorization": f"Bearer {name}"}
+    answer = await client.post("/work/v1/claim", json=wanted("b"), headers=headers)
+    return answer.status_code
+
+
+async def tell(client: httpx.AsyncClient, name: str) -> int:
+    """Tell a result; return the status."""
+    headers = {"Authorization": f"Bearer {name}"}
+    game = told.game(told.spec().order(1)).model_dump(mode="json")
+    words = {"batch": "b", "token": "1.1", "games": [game]}
+    answer = await client.post("/work/v1/results", json=words, headers=headers)
+    return answer.status_code
+
+
+def test_a_token_has_its_share_of_the_threads_alone() -> None:
+    """However long its requests take: one more is told to wait, and others are served."""
+    waits = Patient()
 
     async def attack() -> None:
-        transport = httpx.ASGITransport(made)
-        async with httpx.AsyncClient(transport=transport, base_url="http://farm") as client:
+        async with asking(waits) as client:
             flood = [asyncio.create_task(ask(client, "anna")) for _ in range(doors.AT_WORK + 1)]
             first, others = await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
             assert [task.result() for task in first] == [429]
@@ -530,6 +556,43 @@ def test_a_token_has_its_share_of_the_threads_alone() -> None:
             assert await ask(client, "anna") == 200
 
     asyncio.run(attack())
+
+
+def test_however_many_results_come_claims_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few are played again at a time; the others wait without a thread, and not for ever."""
+    waits, names = Patient(), [f"worker{at}" for at in range(50)]
+    monkeypatch.setattr(app, "TURN_SECONDS", 0.5)
+
+    async def flood() -> None:
+        async with asking(waits) as client:
+            results = [asyncio.create_task(tell(client, name)) for name in names]
+            while len(waits.hearing) < app.RESULTS_AT_A_TIME:
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(60):
+                assert await ask(client, "boris") == 200
+            done, heard = await asyncio.wait(results, timeout=10)
+            assert [task.result() for task in done] == [503] * (50 - app.RESULTS_AT_A_TIME)
+            assert len(waits.hearing) == app.RESULTS_AT_A_TIME
+            waits.open.set()
+            assert await asyncio.gather(*heard) == [200] * app.RESULTS_AT_A_TIME
+            assert await tell(client, names[0]) == 200, "turns are given back"
+
+    asyncio.run(flood())
+
+
+def test_a_clock_is_told_with_what_bounds_the_nets_delays(scene: Scene, house: House) -> None:
+    """The farm's time is in the answer; the worker says it again, and when it had come."""
+    scene.open()
+    there = gateway.Gateway(house.url, scene.secret)
+    for batch in ("b1", "b2"):
+        found = scene.dealt(batch)
+        played = [json.dumps(game).encode() for game in games(found)]
+        assert len(there.results(batch, found["token"], played).recorded) == 2
+    first, _, second, _ = (result["clock"] for result in scene.results())
+    assert set(first) == {"process", "at_ms", "boot_ms", "day_ms"}
+    assert second["process"] == first["process"]
+    assert second["heard_at_ms"] == first["at_ms"] <= second["at_ms"]
+    assert first["boot_ms"] <= second["heard_boot_ms"] <= second["boot_ms"]
 
 
 def test_a_long_pgn_does_not_fill_redis() -> None:

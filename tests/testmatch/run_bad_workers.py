@@ -177,7 +177,9 @@ class Everything(Rule):
             if worker.kind.clock != 1:  # results come each minute: honest clocks show nothing
                 at_ms = 70_000 * at
                 day = boot = round(at_ms * worker.kind.clock)
+                heard = round((at_ms - 70_000) * worker.kind.clock)
                 data["clock"] = {"process": "p", "at_ms": at_ms, "boot_ms": boot, "day_ms": day}
+                data["clock"] |= {"heard_at_ms": at_ms - 70_000, "heard_boot_ms": heard}
             self.review.game(data)
         return self._found()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -73,10 +74,22 @@ def test_checks_that_most_workers_fail_say_nothing() -> None:
     assert one.unreliable()
 
 
-def clock(minute: int, boot: float, day: float = 0.0) -> dict[str, Any]:
-    """Return a worker's clock, so much ahead after some minutes."""
-    at_ms = 61_000 * minute
-    told = {"process": "p", "at_ms": at_ms, "boot_ms": round(at_ms * (1 + boot))}
+def clock(
+    minute: int, boot: float, day: float = 0.0, way: Sequence[float] = (0.0,) * 100
+) -> dict[str, Any]:
+    """Return a worker's clock, so much ahead after some minutes.
+
+    ``way`` is how long each request is under way, and its answer, in ms.
+    """
+
+    def shown(at_ms: float) -> int:
+        return round(at_ms * (1 + boot))
+
+    sent, before = 61_000 * minute, 61_000 * (minute - 1)
+    told = {"process": "p", "at_ms": round(sent + way[minute]), "boot_ms": shown(sent)}
+    if minute:
+        came = before + way[minute - 1]
+        told |= {"heard_at_ms": round(came), "heard_boot_ms": shown(came + way[minute - 1])}
     return {"clock": {**told, "day_ms": round(told["boot_ms"] + day)}}
 
 
@@ -84,22 +97,57 @@ def clock(minute: int, boot: float, day: float = 0.0) -> dict[str, Any]:
     ("ahead", "found"), [(0.0, {}), (0.01, {}), (-0.1, {"t": "clock"}), (0.1, {"t": "clock"})]
 )
 def test_a_wrong_clock_is_found_in_minutes(ahead: float, found: dict[str, str]) -> None:
-    """Fast or slow at three looks; what the net delays is no clock."""
+    """Fast or slow at three looks, each from one answer to another."""
     one = review()
-    for minute in range(5):
+    for minute in range(9):
         one.game(game("t", minute + 1, **clock(minute, ahead)))
     assert rules(one) == found
+
+
+def test_no_delay_looks_like_a_clock() -> None:
+    """Requests and answers are half a minute under way, now and then, or slower and slower."""
+    dice = random.Random(3)
+    for at in range(50):
+        one, longest = review(), dice.choice([1_000, 5_000, 30_000])
+        ways = [dice.random() ** dice.choice([1, 8]) * longest for _ in range(60)]
+        for way in (ways, sorted(ways), sorted(ways, reverse=True)):
+            for minute in range(60):
+                one.game(game("t", minute + 1, **clock(minute, 0.0, way=way)))
+        assert rules(one) == {}, at
+
+
+@pytest.mark.parametrize("ahead", [-0.1, 0.1])
+def test_a_wrong_clock_is_found_behind_a_slow_link(ahead: float) -> None:
+    """A look lasts until it tells: what two seconds of delay leave open, some minutes do not."""
+    one = review()
+    for minute in range(60):
+        one.game(game("t", minute + 1, **clock(minute, ahead, way=(5_000.0,) * 60)))
+    assert rules(one) == {"t": "clock"}
+
+
+def test_a_worker_of_before_tells_too_little_to_be_judged_by_its_clock() -> None:
+    """Without what it had heard, delay and clock cannot be told apart; nor by an answer to come."""
+    one = review()
+    for minute in range(9):
+        old = clock(minute, -0.1)["clock"]
+        old.pop("heard_at_ms", None)
+        one.game(game("t", minute + 1, clock=old))
+        ahead = clock(minute, -0.1)["clock"] | {"heard_at_ms": 1 << 50, "heard_boot_ms": 0}
+        one.game(game("u", minute + 1, clock=ahead))
+    assert rules(one) == {}
 
 
 def test_a_clock_that_is_set_or_stood_still_once_is_no_crime() -> None:
     """The day's clock measures nothing; a machine that slept is back in time."""
     one = review()
-    for minute in range(8):
+    for minute in range(18):
         stood = clock(minute, 0.0, day=5_000.0 * minute)
-        stood["clock"]["boot_ms"] -= 600_000 * (minute > 4) - 600_000
+        for name, later in (("boot_ms", 9), ("heard_boot_ms", 10)):
+            if name in stood["clock"]:
+                stood["clock"][name] -= 600_000 * (minute >= later) - 600_000
         one.game(game("t", minute + 1, **stood))
     assert rules(one) == {}
-    assert one.reviews()[0].clock_steps == 7
+    assert one.reviews()[0].clock_steps == 7, "at each look"
 
 
 @pytest.mark.parametrize(("repeated", "found"), [(5, {}), (60, {"t": "stamps"})])

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from orchestrator import contract
-from orchestrator.common import errors, output
+from orchestrator.common import errors, output, text
 from orchestrator.contract import remote
 from worker_cpu.engines import handles
 
@@ -56,6 +56,7 @@ class Gateway:
         self.url = _checked(url)
         self._token = token
         self._process = secrets.token_hex(8)
+        self._heard: dict[str, int] = {}  # when the last answer with the farm's time came
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def token(self) -> dict[str, Any]:
@@ -97,8 +98,10 @@ class Gateway:
             process=self._process,
             boot_ms=handles.boottime_ns() // 1_000_000,
             day_ms=time.time_ns() // 1_000_000,
+            **self._heard,
         )
-        message = {"batch": batch, "token": token, "clock": clock.model_dump(mode="json")}
+        stood = clock.model_dump(mode="json", exclude_none=True)  # older gateways know less
+        message = {"batch": batch, "token": token, "clock": stood}
         head = contract.dumps(message)[:-1].encode()
         return self._answer_to(
             remote.GamesHeard, "results", head + b',"games":[' + b",".join(games) + b"]}"
@@ -131,12 +134,16 @@ class Gateway:
         try:
             with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
                 content: bytes = answer.read(ANSWER_BYTES + 1)
+                farm_ms = text.whole(answer.headers.get(remote.FARM_TIME), 15)
         except urllib.error.HTTPError as error:
             raise _refusal(error) from None
         except (OSError, http.client.HTTPException) as error:
             raise _away(error) from None
         if len(content) > ANSWER_BYTES:
             raise AwayError(f"its answer has more than {ANSWER_BYTES} bytes")
+        if farm_ms is not None:
+            now_ms = handles.boottime_ns() // 1_000_000
+            self._heard = {"heard_at_ms": farm_ms, "heard_boot_ms": now_ms}
         return content
 
     def _request(self, method: str, verb: str, body: bytes | None) -> urllib.request.Request:

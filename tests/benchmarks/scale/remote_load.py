@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import sys
 import time
 from typing import Any
@@ -32,6 +33,7 @@ SEND_SECONDS = 3.0  # s: as the worker's
 JITTER = 0.3  # of a game's length, to both sides
 LONGEST_SECONDS = 60.0  # s: of one request
 RETRY = (429, 503)
+_TIME = re.compile(rb"(?i)\r\n%s: (\d+)" % remote.FARM_TIME.encode())
 SIDES: tuple[contract.Side, ...] = ("white", "black")
 
 
@@ -131,6 +133,7 @@ class Worker:
         self._finished: list[tuple[Running, float]] = []
         self._batches: dict[str, tuple[str, str]] = {}  # to its token and match
         self._send_at = self._claim_at = self._looked = 0.0
+        self._heard: dict[str, int] = {}  # as the worker's gateway has it
 
     async def run(self, ends_at: float) -> None:
         """Work until the end; others begin within a game's length.
@@ -210,8 +213,9 @@ class Worker:
             told = games[:16]
             clocks = {
                 "process": f"p{os.getpid()}-{self._at}",
-                "boot_ms": time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000,
+                "boot_ms": _boot_ms(),
                 "day_ms": time.time_ns() // 1_000_000,
+                **self._heard,
             }
             head = json.dumps({"batch": batch, "token": token, "clock": clocks})[:-1].encode()
             bodies = [
@@ -252,10 +256,16 @@ class Worker:
         top, _, content = whole.partition(b"\r\n\r\n")
         if not top:
             raise ConnectionResetError
+        if (at_ms := _TIME.search(top)) is not None:
+            self._heard = {"heard_at_ms": int(at_ms[1]), "heard_boot_ms": _boot_ms()}
         status = int(top.split(None, 2)[1])
         if status != 200:
             self._seen.failures[f"{verb} {status}"] += 1
         return status, json.loads(content)
+
+
+def _boot_ms() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
 async def _work(setup: dict[str, Any], games: dict[str, list[bytes]]) -> Seen:

@@ -213,7 +213,7 @@ def _run(
         return set(counted) <= set(journaled)
 
     wait(has_all, "acknowledged games that no journal has", DRAIN_SECONDS)
-    doubled = [game for game, times in collections.Counter(journaled).items() if times > 1]
+    doubled, set_aside = _counted_twice(root)
     failures = collections.Counter[str]()
     for report in reports:
         failures.update(report["failures"])
@@ -238,7 +238,8 @@ def _run(
         "KB a game": round(bytes_of_games / remote_load.VARIETY / 1_024, 1),
         "acknowledged": len(counted),
         "in no journal": len(set(counted) - set(journaled)),
-        "in a journal twice": len(doubled),
+        "counted twice": len(doubled),
+        "set aside": set_aside,
         "refused": [one for report in reports for one in report["refused"]][:5],
         "failures": dict(failures),
         "CPU of the simulation": round(sum(report["cpu"] for report in reports), 1),
@@ -272,6 +273,23 @@ def _kept(root: pathlib.Path) -> list[str]:
     ]
 
 
+def _counted_twice(root: pathlib.Path) -> tuple[list[str], int]:
+    """Return the games that count twice, and how many were set aside, to be played again."""
+    counted: collections.Counter[str] = collections.Counter()
+    twice, set_aside = [], 0
+    for path in root.glob("tests/*/journal.jsonl"):
+        for entry in journal_mirror.entries(path):
+            if entry.kind == lanes.GAME:
+                game = f"{path.parent.name} {entry.data['game']}"
+                counted[game] += 1
+                twice += [game] if counted[game] > 1 else []
+            elif entry.kind in {lanes.ASIDE, lanes.CONDEMNED}:
+                set_aside += len(entry.data["games"])
+                for number in entry.data["games"]:
+                    counted[f"{path.parent.name} {number}"] = 0
+    return twice, set_aside
+
+
 def _percentiles(seconds: list[float]) -> dict[str, float]:
     if len(seconds) < 2:
         return {}
@@ -297,7 +315,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="farm-cores-") as directory:
         figures = measured(pathlib.Path(directory), options)
     print(json.dumps(figures, indent=1))
-    right = not (figures["in no journal"] or figures["in a journal twice"] or figures["refused"])
+    wrong = ("in no journal", "counted twice", "set aside", "refused")  # all workers are honest
+    right = not any(figures[name] for name in wrong)
     print("right" if right else "wrong")
     return 0 if right else 1
 
