@@ -302,20 +302,25 @@ class PlayedGame(codec.Message):
     wall_ms: int = pydantic.Field(ge=0)  # from the order to the end
 
 
+class AnswerCame(codec.Message):
+    """When the last answer came, by Redis as it told (``FARM_TIME``) and by the worker (ms)."""
+
+    at_ms: int = pydantic.Field(ge=0, lt=1 << 53)
+    boot_ms: int = pydantic.Field(ge=0, lt=1 << 53)
+
+
 class WorkerClock(codec.Message):
     """How a worker's clocks stand as it speaks: since its host's start, and of the day (ms).
 
     ``process`` is drawn at random by each process of a worker: clocks of one are compared.
-    ``heard_at_ms`` is what Redis' clock showed by the last answer (``FARM_TIME``), and
-    ``heard_boot_ms`` what the worker's did when that came: with both, nothing that the net delays
-    looks like a clock that is off. ``None`` before the first answer, and from gateways of before.
+    With ``heard`` nothing that the net delays looks like a clock that is off; it is ``None`` before
+    the first answer, and of workers of before.
     """
 
     process: Name
     boot_ms: int = pydantic.Field(ge=0, lt=1 << 53)
     day_ms: int = pydantic.Field(ge=0, lt=1 << 53)
-    heard_at_ms: int | None = pydantic.Field(default=None, ge=0, lt=1 << 53)
-    heard_boot_ms: int | None = pydantic.Field(default=None, ge=0, lt=1 << 53)
+    heard: AnswerCame | None = None
 
 
 class GamesTold(codec.Message):

@@ -30,9 +30,9 @@ FILES_A_SECOND: Final = float(16 << 20)  # bytes of sources, of one token
 FILES_AT_ONCE: Final = float(1 << 30)
 BUILDS_A_SECOND: Final = 0.05  # builds told, of one token: each stays in its match's journal
 BUILDS_AT_ONCE: Final = 200
-# Playing games again takes the interpreter, which threads hand on every 5 ms: while forty of them
-# played, the loop had a turn in a fifth of a second, and claims waited for half a minute. Two: one
-# plays while the other waits for Redis.
+# Playing games again takes the interpreter, which threads hand on every 5 ms: while all forty play
+# what came at once, after a standstill, loop and claims wait. Two: one plays while the other waits
+# for Redis.
 RESULTS_AT_A_TIME: Final = 2
 TURN_SECONDS: Final = 20.0  # s: results wait so long; their worker waits 30 for an answer
 TURN_RETRY_SECONDS: Final = 10

@@ -46,6 +46,13 @@ _Whole = Annotated[int, pydantic.Field(gt=-(1 << 63), lt=1 << 63, strict=True)]
 _Nats = Annotated[float, pydantic.Field(le=100.0, allow_inf_nan=False, strict=True)]
 
 
+class _Heard(pydantic.BaseModel):
+    """When a worker's last answer came."""
+
+    at_ms: _Whole
+    boot_ms: _Whole
+
+
 class _Clock(pydantic.BaseModel):
     """A worker's clocks beside Redis'."""
 
@@ -53,8 +60,7 @@ class _Clock(pydantic.BaseModel):
     at_ms: _Whole
     boot_ms: _Whole
     day_ms: _Whole
-    heard_at_ms: _Whole | None = None
-    heard_boot_ms: _Whole | None = None
+    heard: _Heard | None = None
 
 
 class _Stamps(pydantic.BaseModel):

@@ -282,9 +282,11 @@ class WorkerReview:
         passed between the two here; from having the first's last answer to sending the second, no
         more. So its speed lies between two bounds, and the look lasts until they tell.
         """
-        if told.get("heard_at_ms") is None or told["heard_at_ms"] > told["at_ms"]:
+        heard = told.get("heard")
+        if heard is None or heard["at_ms"] > told["at_ms"]:
             return
-        now = _Clock(**{name: told[name] for name in _STOOD})
+        stood = {"at_ms": told["at_ms"], "boot_ms": told["boot_ms"], "day_ms": told["day_ms"]}
+        now = _Clock(**stood, heard_at_ms=heard["at_ms"], heard_boot_ms=heard["boot_ms"])
         last = known.clocks.setdefault(told["process"], now)
         passed = now.heard_at_ms - last.at_ms
         if passed < CLOCK_MS:
@@ -295,13 +297,11 @@ class WorkerReview:
         if not (fast or slow) and most - least > CLOCK_OFF:
             return
         if fast or slow:
-            last.fast, last.slow = last.fast + fast, last.slow + slow
             known.off = (least if fast else most) - 1
             self._changed.add(token)
-        last.looks += 1
         known.steps += abs((now.day_ms - last.day_ms) - (now.boot_ms - last.boot_ms)) > STEP_MS
-        for name in _STOOD:
-            setattr(last, name, getattr(now, name))
+        looks = {"looks": last.looks + 1, "fast": last.fast + fast, "slow": last.slow + slow}
+        known.clocks[told["process"]] = dataclasses.replace(now, **looks)
 
     def _right(self, number: int) -> str | None:
         """Return how a check goes, ``None`` where that is not known, or is not one line."""
@@ -379,7 +379,6 @@ class WorkerReview:
 
 
 _STATES: Final = ("condemned", "suspect", "")
-_STOOD: Final = ("at_ms", "boot_ms", "day_ms", "heard_at_ms", "heard_boot_ms")  # of a clock
 _WORDS: Final = {
     "": "results",
     "score": "its results",

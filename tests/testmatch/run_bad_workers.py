@@ -179,7 +179,7 @@ class Everything(Rule):
                 day = boot = round(at_ms * worker.kind.clock)
                 heard = round((at_ms - 70_000) * worker.kind.clock)
                 data["clock"] = {"process": "p", "at_ms": at_ms, "boot_ms": boot, "day_ms": day}
-                data["clock"] |= {"heard_at_ms": at_ms - 70_000, "heard_boot_ms": heard}
+                data["clock"]["heard"] = {"at_ms": at_ms - 70_000, "boot_ms": heard}
             self.review.game(data)
         return self._found()
 

@@ -249,6 +249,11 @@ def test_an_opening_is_told_from_all_others(kept: Kept) -> None:
         (lanes.GAME, {"game": 3, "stamps": STAMPS | {"repeated": 10**4000}}, "stamps.repeated: "),
         (lanes.GAME, {"game": 3, "clock": CLOCK | {"at_ms": "1"}}, "clock.at_ms: "),
         (lanes.GAME, {"game": 3, "clock": CLOCK | {"boot_ms": 1.5}}, "clock.boot_ms: "),
+        (
+            lanes.GAME,
+            {"game": 3, "clock": CLOCK | {"heard": {"at_ms": 1}}},
+            "clock.heard.boot_ms: ",
+        ),
         (lanes.CARRIED, {"nats": {"t": [1e4]}}, "nats.t.0: "),
         (lanes.CARRIED, {"nats": {"t": ["1"]}}, "nats.t.0: "),
     ],

@@ -86,10 +86,14 @@ def clock(
         return round(at_ms * (1 + boot))
 
     sent, before = 61_000 * minute, 61_000 * (minute - 1)
-    told = {"process": "p", "at_ms": round(sent + way[minute]), "boot_ms": shown(sent)}
+    told: dict[str, Any] = {
+        "process": "p",
+        "at_ms": round(sent + way[minute]),
+        "boot_ms": shown(sent),
+    }
     if minute:
         came = before + way[minute - 1]
-        told |= {"heard_at_ms": round(came), "heard_boot_ms": shown(came + way[minute - 1])}
+        told["heard"] = {"at_ms": round(came), "boot_ms": shown(came + way[minute - 1])}
     return {"clock": {**told, "day_ms": round(told["boot_ms"] + day)}}
 
 
@@ -130,9 +134,9 @@ def test_a_worker_of_before_tells_too_little_to_be_judged_by_its_clock() -> None
     one = review()
     for minute in range(9):
         old = clock(minute, -0.1)["clock"]
-        old.pop("heard_at_ms", None)
+        old.pop("heard", None)
         one.game(game("t", minute + 1, clock=old))
-        ahead = clock(minute, -0.1)["clock"] | {"heard_at_ms": 1 << 50, "heard_boot_ms": 0}
+        ahead = clock(minute, -0.1)["clock"] | {"heard": {"at_ms": 1 << 50, "boot_ms": 0}}
         one.game(game("u", minute + 1, clock=ahead))
     assert rules(one) == {}
 
@@ -142,9 +146,9 @@ def test_a_clock_that_is_set_or_stood_still_once_is_no_crime() -> None:
     one = review()
     for minute in range(18):
         stood = clock(minute, 0.0, day=5_000.0 * minute)
-        for name, later in (("boot_ms", 9), ("heard_boot_ms", 10)):
-            if name in stood["clock"]:
-                stood["clock"][name] -= 600_000 * (minute >= later) - 600_000
+        for figures, later in ((stood["clock"], 9), (stood["clock"].get("heard"), 10)):
+            if figures:
+                figures["boot_ms"] -= 600_000 * (minute >= later) - 600_000
         one.game(game("t", minute + 1, **stood))
     assert rules(one) == {}
     assert one.reviews()[0].clock_steps == 7, "at each look"

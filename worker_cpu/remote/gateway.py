@@ -56,7 +56,7 @@ class Gateway:
         self.url = _checked(url)
         self._token = token
         self._process = secrets.token_hex(8)
-        self._heard: dict[str, int] = {}  # when the last answer with the farm's time came
+        self._heard: remote.AnswerCame | None = None
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def token(self) -> dict[str, Any]:
@@ -96,9 +96,9 @@ class Gateway:
         """Tell finished games, as they were written down."""
         clock = remote.WorkerClock(
             process=self._process,
-            boot_ms=handles.boottime_ns() // 1_000_000,
+            boot_ms=_boot_ms(),
             day_ms=time.time_ns() // 1_000_000,
-            **self._heard,
+            heard=self._heard,
         )
         stood = clock.model_dump(mode="json", exclude_none=True)  # older gateways know less
         message = {"batch": batch, "token": token, "clock": stood}
@@ -142,8 +142,7 @@ class Gateway:
         if len(content) > ANSWER_BYTES:
             raise AwayError(f"its answer has more than {ANSWER_BYTES} bytes")
         if farm_ms is not None:
-            now_ms = handles.boottime_ns() // 1_000_000
-            self._heard = {"heard_at_ms": farm_ms, "heard_boot_ms": now_ms}
+            self._heard = remote.AnswerCame(at_ms=farm_ms, boot_ms=_boot_ms())
         return content
 
     def _request(self, method: str, verb: str, body: bytes | None) -> urllib.request.Request:
@@ -155,6 +154,10 @@ class Gateway:
         return urllib.request.Request(  # noqa: S310 - the scheme is checked
             f"{self.url}/work/v1/{verb}", data=body, headers=headers, method=method
         )
+
+
+def _boot_ms() -> int:
+    return handles.boottime_ns() // 1_000_000
 
 
 def _away(error: Exception) -> AwayError:

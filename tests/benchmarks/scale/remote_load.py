@@ -133,7 +133,7 @@ class Worker:
         self._finished: list[tuple[Running, float]] = []
         self._batches: dict[str, tuple[str, str]] = {}  # to its token and match
         self._send_at = self._claim_at = self._looked = 0.0
-        self._heard: dict[str, int] = {}  # as the worker's gateway has it
+        self._heard: dict[str, dict[str, int]] = {}  # as the worker's gateway has it
 
     async def run(self, ends_at: float) -> None:
         """Work until the end; others begin within a game's length.
@@ -257,7 +257,7 @@ class Worker:
         if not top:
             raise ConnectionResetError
         if (at_ms := _TIME.search(top)) is not None:
-            self._heard = {"heard_at_ms": int(at_ms[1]), "heard_boot_ms": _boot_ms()}
+            self._heard = {"heard": {"at_ms": int(at_ms[1]), "boot_ms": _boot_ms()}}
         status = int(top.split(None, 2)[1])
         if status != 200:
             self._seen.failures[f"{verb} {status}"] += 1
