@@ -296,7 +296,7 @@ def _attacked(stage: remote_stage.Stage, workers: int, games: int, seed: int) ->
         "answers lost": attack.proxy.lost,
         "batches that ended under a worker": logs.count("the batch has ended"),
         "games begun": logs.count(": started"),
-        "refused": logs.count("refuses"),
+        "refused": [line for line in logs.splitlines() if "refuses" in line],
     }
     print(json.dumps(facts, indent=2))
     wrong = facts["counted"] != games or facts["counted twice"] or facts["left over"]
