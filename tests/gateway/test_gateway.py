@@ -525,19 +525,13 @@ async def asking(waits: Patient) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def ask(client: httpx.AsyncClient, name: str) -> int:
-    """Claim a batch; return the status."""
-    headers = {"Authorization": f"Bearer {name}"}
-    answer = await client.post("/work/v1/claim", json=wanted("b"), headers=headers)
-    return answer.status_code
-
-
-async def tell(client: httpx.AsyncClient, name: str) -> int:
-    """Tell a result; return the status."""
-    headers = {"Authorization": f"Bearer {name}"}
+async def ask(client: httpx.AsyncClient, name: str, verb: str = "claim") -> int:
+    """Claim a batch, or tell a result; return the status."""
     game = told.game(told.spec().order(1)).model_dump(mode="json")
-    words = {"batch": "b", "token": "1.1", "games": [game]}
-    answer = await client.post("/work/v1/results", json=words, headers=headers)
+    results = {"batch": "b", "token": "1.1", "games": [game]}
+    words = {"claim": wanted("b"), "results": results}[verb]
+    headers = {"Authorization": f"Bearer {name}"}
+    answer = await client.post(f"/work/v1/{verb}", json=words, headers=headers)
     return answer.status_code
 
 
@@ -565,7 +559,7 @@ def test_however_many_results_come_claims_are_served(monkeypatch: pytest.MonkeyP
 
     async def flood() -> None:
         async with asking(waits) as client:
-            results = [asyncio.create_task(tell(client, name)) for name in names]
+            results = [asyncio.create_task(ask(client, name, "results")) for name in names]
             while len(waits.hearing) < app.RESULTS_AT_A_TIME:
                 await asyncio.sleep(0.01)
             async with asyncio.timeout(60):
@@ -575,7 +569,7 @@ def test_however_many_results_come_claims_are_served(monkeypatch: pytest.MonkeyP
             assert len(waits.hearing) == app.RESULTS_AT_A_TIME
             waits.open.set()
             assert await asyncio.gather(*heard) == [200] * app.RESULTS_AT_A_TIME
-            assert await tell(client, names[0]) == 200, "turns are given back"
+            assert await ask(client, names[0], "results") == 200, "turns are given back"
 
     asyncio.run(flood())
 

@@ -108,7 +108,7 @@ def test_a_worker_writes_down_one_of_its_games(
 
 @pytest.mark.parametrize("hours", [-5, 5])
 def test_a_clock_that_is_set_makes_no_game_longer_or_shorter(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, hours: int
+    tmp_path: pathlib.Path, hours: int
 ) -> None:
     """As a machine's is in the minute after its start: the gateway takes what was played."""
     order = told.spec().order(1)

@@ -122,7 +122,7 @@ def test_no_delay_looks_like_a_clock() -> None:
 
 @pytest.mark.parametrize("ahead", [-0.1, 0.1])
 def test_a_wrong_clock_is_found_behind_a_slow_link(ahead: float) -> None:
-    """A look lasts until it tells: what two seconds of delay leave open, some minutes do not."""
+    """A look lasts until it tells: what five seconds of delay leave open, some minutes do not."""
     one = review()
     for minute in range(60):
         one.game(game("t", minute + 1, **clock(minute, ahead, way=(5_000.0,) * 60)))

@@ -27,6 +27,7 @@ from orchestrator.arbiter import board, clock
 from orchestrator.arbiter.adjudication import judge
 from orchestrator.contract import remote
 from orchestrator.testmatch import orders
+from worker_cpu.engines import handles
 
 VARIETY = 4  # games of each opening
 SEND_SECONDS = 3.0  # s: as the worker's
@@ -213,7 +214,7 @@ class Worker:
             told = games[:16]
             clocks = {
                 "process": f"p{os.getpid()}-{self._at}",
-                "boot_ms": _boot_ms(),
+                "boot_ms": handles.boottime_ns() // 1_000_000,
                 "day_ms": time.time_ns() // 1_000_000,
                 **self._heard,
             }
@@ -257,15 +258,12 @@ class Worker:
         if not top:
             raise ConnectionResetError
         if (at_ms := _TIME.search(top)) is not None:
-            self._heard = {"heard": {"at_ms": int(at_ms[1]), "boot_ms": _boot_ms()}}
+            boot_ms = handles.boottime_ns() // 1_000_000
+            self._heard = {"heard": {"at_ms": int(at_ms[1]), "boot_ms": boot_ms}}
         status = int(top.split(None, 2)[1])
         if status != 200:
             self._seen.failures[f"{verb} {status}"] += 1
         return status, json.loads(content)
-
-
-def _boot_ms() -> int:
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 
 async def _work(setup: dict[str, Any], games: dict[str, list[bytes]]) -> Seen:
