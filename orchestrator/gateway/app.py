@@ -128,7 +128,7 @@ class Gateway:
             plain = (
                 answer.model_dump(mode="json") if isinstance(answer, pydantic.BaseModel) else answer
             )
-            return doors.as_json(plain, 200, headers)
+            return doors.as_json(plain, headers=headers)
 
         return endpoint
 

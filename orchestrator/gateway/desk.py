@@ -219,11 +219,6 @@ class Desk:
         Raise ``RefusedBatchError`` where the batch is not this worker's or has ended.
         """
         at_ms = self._batches.now_ms()
-        return self._hear(token, reported, at_ms).model_copy(update={"at_ms": at_ms})
-
-    def _hear(
-        self, token: worker_tokens.WorkerToken, reported: remote.GamesTold, at_ms: int
-    ) -> remote.GamesHeard:
         batch = self._batches.batch(_name(token, reported.batch))
         if batch is None or (batch.owner, str(batch.token)) != (token.id, reported.token):
             raise RefusedBatchError(OVER)
@@ -241,16 +236,17 @@ class Desk:
                 log.warning("game.refused", worker=batch.worker, why=str(error), **ids)
                 refused = {game.number: str(error)}
                 return remote.GamesHeard(
+                    at_ms=at_ms,
                     recorded=tuple(recorded),
                     refused=refused,
                     over="a result was wrong; the other games of the batch are dealt again",
                 )
             if isinstance(reply, api.Fenced):
-                return remote.GamesHeard(recorded=tuple(recorded), over=OVER)
+                return remote.GamesHeard(at_ms=at_ms, recorded=tuple(recorded), over=OVER)
             recorded.append(game.number)
         self._live.end(batch.id, recorded)
         self._learn(token, batch, reported.games)
-        return remote.GamesHeard(recorded=tuple(recorded))
+        return remote.GamesHeard(at_ms=at_ms, recorded=tuple(recorded))
 
     def show(self, token: worker_tokens.WorkerToken, told: remote.GameShown) -> remote.ShownAgain:
         """Show how a game stands, where there is room for it; raise ``RefusedBatchError``.

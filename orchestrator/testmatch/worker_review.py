@@ -285,8 +285,9 @@ class WorkerReview:
         heard = told.get("heard")
         if heard is None or heard["at_ms"] > told["at_ms"]:
             return
-        stood = {"at_ms": told["at_ms"], "boot_ms": told["boot_ms"], "day_ms": told["day_ms"]}
-        now = _Clock(**stood, heard_at_ms=heard["at_ms"], heard_boot_ms=heard["boot_ms"])
+        now = _Clock(
+            told["at_ms"], told["boot_ms"], told["day_ms"], heard["at_ms"], heard["boot_ms"]
+        )
         last = known.clocks.setdefault(told["process"], now)
         passed = now.heard_at_ms - last.at_ms
         if passed < CLOCK_MS:
@@ -300,8 +301,8 @@ class WorkerReview:
             known.off = (least if fast else most) - 1
             self._changed.add(token)
         known.steps += abs((now.day_ms - last.day_ms) - (now.boot_ms - last.boot_ms)) > STEP_MS
-        looks = {"looks": last.looks + 1, "fast": last.fast + fast, "slow": last.slow + slow}
-        known.clocks[told["process"]] = dataclasses.replace(now, **looks)
+        now.looks, now.fast, now.slow = last.looks + 1, last.fast + fast, last.slow + slow
+        known.clocks[told["process"]] = now
 
     def _right(self, number: int) -> str | None:
         """Return how a check goes, ``None`` where that is not known, or is not one line."""

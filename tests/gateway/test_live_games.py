@@ -121,8 +121,9 @@ def test_a_clock_that_is_set_makes_no_game_longer_or_shorter(
     made.begin(1, slot, made.order(slot))
     reported = told.game(order)
     checked = remote_game_check.verified(order, reported, 1_000)
-    words = {"attempt": "a", "host": "h", "ended_ms": 10**12}
-    whole = remote_game_check.record(order, reported, checked, **words)  # type: ignore[arg-type]
+    whole = remote_game_check.record(
+        order, reported, checked, attempt="a", host="h", ended_ms=10**12
+    )
     whole = whole.model_copy(update={"started_ms": whole.ended_ms - hours * 3_600_000})
     ended = result.Ended(
         order=order,

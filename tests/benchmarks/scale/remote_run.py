@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 import remote_load
@@ -266,27 +266,32 @@ def _resident(pid: int) -> int:
 def _kept(root: pathlib.Path) -> list[str]:
     """Return the games in the matches' journals, with their match."""
     return [
-        f"{path.parent.name} {entry.data['game']}"
-        for path in root.glob("tests/*/journal.jsonl")
-        for entry in journal_mirror.entries(path)
+        f"{match} {entry.data['game']}"
+        for match, entry in _entries(root)
         if entry.kind == lanes.GAME
     ]
+
+
+def _entries(root: pathlib.Path) -> Iterator[tuple[str, contract.Entry]]:
+    """Yield the entries of all matches' journals, each with its match."""
+    for path in root.glob("tests/*/journal.jsonl"):
+        for entry in journal_mirror.entries(path):
+            yield path.parent.name, entry
 
 
 def _counted_twice(root: pathlib.Path) -> tuple[list[str], int]:
     """Return the games that count twice, and how many were set aside, to be played again."""
     counted: collections.Counter[str] = collections.Counter()
     twice, set_aside = [], 0
-    for path in root.glob("tests/*/journal.jsonl"):
-        for entry in journal_mirror.entries(path):
-            if entry.kind == lanes.GAME:
-                game = f"{path.parent.name} {entry.data['game']}"
-                counted[game] += 1
-                twice += [game] if counted[game] > 1 else []
-            elif entry.kind in {lanes.ASIDE, lanes.CONDEMNED}:
-                set_aside += len(entry.data["games"])
-                for number in entry.data["games"]:
-                    counted[f"{path.parent.name} {number}"] = 0
+    for match, entry in _entries(root):
+        if entry.kind == lanes.GAME:
+            game = f"{match} {entry.data['game']}"
+            counted[game] += 1
+            twice += [game] if counted[game] > 1 else []
+        elif entry.kind in {lanes.ASIDE, lanes.CONDEMNED}:
+            set_aside += len(entry.data["games"])
+            for number in entry.data["games"]:
+                counted[f"{match} {number}"] = 0
     return twice, set_aside
 
 
