@@ -13,9 +13,8 @@ from orchestrator import contract
 from orchestrator.contract import remote
 from orchestrator.gateway import desk, match_page, watching
 from orchestrator.ledger import live_games
-from orchestrator.testmatch import orders, remote_game_check
+from orchestrator.testmatch import orders
 from worker_cpu.match import schedule
-from worker_cpu.referee import result
 from worker_cpu.remote import player, spool
 from worker_cpu.wire import frames
 
@@ -104,41 +103,6 @@ def test_a_worker_writes_down_one_of_its_games(
     again = made.order(slots[2])
     assert made.begin(2, slots[2], again) is not None
     assert not made.order(slots[1], 2).shown
-
-
-@pytest.mark.parametrize("hours", [-5, 5])
-def test_a_clock_that_is_set_makes_no_game_longer_or_shorter(
-    tmp_path: pathlib.Path, hours: int
-) -> None:
-    """As a machine's is in the minute after its start: the gateway takes what was played."""
-    order = told.spec().order(1)
-    dealt = spool.Batch("b", "", "1.1", "m", 1_000, (order,))
-    kept = spool.Spool(tmp_path)
-    kept.keep(dealt)
-    kept.put(dealt, [1])
-    made = player.Player(kept, stays=False)
-    (slot,) = made.more()
-    made.begin(1, slot, made.order(slot))
-    reported = told.game(order)
-    checked = remote_game_check.verified(order, reported, 1_000)
-    whole = remote_game_check.record(
-        order, reported, checked, attempt="a", host="h", ended_ms=10**12
-    )
-    whole = whole.model_copy(update={"started_ms": whole.ended_ms - hours * 3_600_000})
-    ended = result.Ended(
-        order=order,
-        outcome=whole.outcome,
-        plies=len(whole.plies),
-        final_fen=whole.final_fen,
-        started_ms=whole.started_ms,
-        ended_ms=whole.ended_ms,
-        record=lambda: whole,
-    )
-    made.write(slot, ended)
-    ((_, written),) = kept.unsent(dealt)
-    game = remote.PlayedGame.decode(written)
-    assert remote_game_check.verified(order, game, 60_000).outcome == whole.outcome
-    assert game.wall_ms < 60_000
 
 
 class Nothing:

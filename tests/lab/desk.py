@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,10 @@ import host
 import yaml
 
 BLOCK = re.compile(r"<!-- ansible[\w ]* -->\n```sh\n(?P<text>.*?)```", re.DOTALL)
+# What work leaves in a tree.
+MADE = shutil.ignore_patterns(
+    *(".venv", ".farm", ".*_cache", "__pycache__", "build", "dist", "*.egg-info", "node_modules")
+)
 PLAYBOOK = 1500.0  # s: a playbook on a busy machine
 RECAP = re.compile(r"^(?P<host>\S+)\s+: (?P<counts>ok=.*)$", re.MULTILINE)
 
@@ -56,12 +61,15 @@ class Desk:
     """A clone of the repository at a desk from which all hosts are reached."""
 
     def __init__(self, hosts: host.Hosts, log: pathlib.Path) -> None:
-        """Clone the repository's present commit; ``log`` gets what every command prints."""
+        """Clone the present commit, or copy the release; ``log`` gets what every command prints."""
         self.hosts, self.log = hosts, log
         self.clone = hosts.folder / "clone"
-        base.run("git", "clone", "-q", "--no-hardlinks", base.ROOT, self.clone)
-        commit = base.run("git", "-C", base.ROOT, "rev-parse", "HEAD").strip()
-        base.run("git", "-C", self.clone, "checkout", "-q", "--detach", commit)
+        if (base.ROOT / ".git").exists():
+            base.run("git", "clone", "-q", "--no-hardlinks", base.ROOT, self.clone)
+            commit = base.run("git", "-C", base.ROOT, "rev-parse", "HEAD").strip()
+            base.run("git", "-C", self.clone, "checkout", "-q", "--detach", commit)
+        else:  # a source distribution that was unpacked
+            shutil.copytree(base.ROOT, self.clone, ignore=MADE)
         (hosts.folder / "ssh" / "config").write_text("Host *.example.org\n  User debian\n")
         self.here = self.source = self.clone
         self.production = self.clone / "ansible" / "inventory" / "production"

@@ -28,15 +28,17 @@ def instructions(file: pathlib.Path) -> list[tuple[str, str]]:
 
 
 def context(folder: pathlib.Path) -> pathlib.Path:
-    """Copy what a builder would get of this checkout: committed files that .dockerignore allows."""
+    """Copy what .dockerignore lets through of this tree, as a builder would get it."""
     made = folder / "context"
-    allowed = (base.ROOT / ".dockerignore").read_text().splitlines()
-    parts = [line[1:] for line in allowed if line.startswith("!")]
-    listed = base.run("git", "-C", base.ROOT, "ls-files", "-z", "--", *parts)
-    for name in filter(None, listed.split("\0")):
-        target = made / name
+    lines = (base.ROOT / ".dockerignore").read_text().splitlines()
+    left = shutil.ignore_patterns(*(line[3:] for line in lines if line.startswith("**/")))
+    for name in (line[1:] for line in lines if line.startswith("!")):
+        place, target = base.ROOT / name, made / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(base.ROOT / name, target)
+        if place.is_dir():
+            shutil.copytree(place, target, ignore=left)
+        else:
+            shutil.copy2(place, target)
     return made
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import sys
+import time
 from collections.abc import Iterator
 
 import hall
@@ -15,7 +17,7 @@ import table
 from orchestrator import contract
 from worker_cpu.engines import handles
 from worker_cpu.match import game
-from worker_cpu.referee import session
+from worker_cpu.referee import result, session
 
 ONE_CPU = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
 GAMES = 5  # at a time: on one CPU too many for a process each
@@ -130,3 +132,32 @@ def test_a_shared_dead_man_that_is_killed_takes_all_engines(
         assert hall.survivors(begun.order.game) == []
         seated.leave()
     assert not any(harness.alive(seated.referee.pid) for seated in seats)
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_clock_that_is_set_makes_no_game_longer_or_shorter(
+    fork_server: handles.ForkServer,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hours: int,
+) -> None:
+    """As a machine's is in the minute after its start: in the record, and in its own PGN."""
+    (seated,) = session.seat_together(fork_server, tmp_path, 1)
+    players = hall.scripted("--seed", "1"), hall.scripted("--seed", "2")
+    changes = {"journaled": False, "recorded": True, "pgn": contract.PgnStyle()}
+    order = hall.order(*players).model_copy(update=changes)
+    begun = game.Game(seated, game.Sealed(order), "here")
+    at_once = result.Times()
+    day = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: day() + hours * 3_600_000_000_000)
+    harness.wait(lambda: begun.serve() is not None, "the end of the game")
+    ended = begun.serve()
+    assert isinstance(ended, result.Ended)
+    assert 0 <= ended.ended_ms - ended.started_ms < 60_000
+    assert ended.record is not None
+    whole = ended.record()
+    assert (whole.started_ms, whole.ended_ms) == (ended.started_ms, ended.ended_ms)
+    reports = {"white": whole.white, "black": whole.black}
+    text = result.pgn(order, whole.outcome, reports, whole.plies, [], at_once)
+    assert re.search(r'\[GameDuration "00:00:\d\d"\]', text)
+    seated.leave()

@@ -8,7 +8,6 @@ Invariant: an interruption is no result.
 from __future__ import annotations
 
 import select
-import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -45,7 +44,7 @@ class Game:
         self._site, self._hear, self._watch = site, hear, watch
         self._plies: list[bytes] = []
         self._pgn: list[bytes] = []
-        self._started_ms = _now_ms()
+        self._times = result.Times()
         self._session = seated.session(self.order.timeouts)
         self._session.send(sealed.payload)
 
@@ -89,7 +88,7 @@ class Game:
                 return
 
     def _ended(self, finished: dict[str, Any]) -> result.Ended:
-        ended_ms = _now_ms()
+        started_ms, ended_ms = self._times.started_ms, self._times.now_ms()
 
         def record() -> contract.GameRecord:
             return result.game_record(
@@ -98,7 +97,7 @@ class Game:
                 [contract.PlyRecord.decode(ply) for ply in self._plies],
                 attempt=self.order.game,
                 hall=self._site,
-                started_ms=self._started_ms,
+                started_ms=started_ms,
                 ended_ms=ended_ms,
             )
 
@@ -107,7 +106,7 @@ class Game:
             outcome=contract.Outcome.model_validate(finished["outcome"]),
             plies=finished["plies"],
             final_fen=finished["final_fen"],
-            started_ms=self._started_ms,
+            started_ms=started_ms,
             ended_ms=ended_ms,
             record=record if self.order.recorded else None,
             pgn=b"".join(self._pgn).decode(),
@@ -131,7 +130,3 @@ def play(
         poll.poll(rest_seconds() * 1000)
         meanwhile()
     return end
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -25,6 +25,7 @@ from worker_cpu.referee import (
     io_loop,
     plies,
     pondering,
+    result,
     resume,
     search_clock,
     tablebases,
@@ -67,7 +68,7 @@ class Game:
         self._broke_off: set[contract.Side] = set()
         self._restless: set[contract.Side] = set()
         self._last_san = ""
-        self._began_ms = time.time_ns() // _NS
+        self._times = result.Times()
         self._last_stop_ns = 0
         self._announced_ns = 0
         self.late: dict[str, Any] | None = None  # of a flag: when, what it took, and beyond it
@@ -405,7 +406,7 @@ class Game:
         self._reporter.tell_kept(self.board, self._search)
         if self._order.pgn:
             reports = self.reports()
-            self._reporter.tell_pgn(outcome, reports, self.board, self._search, self._began_ms)
+            self._reporter.tell_pgn(outcome, reports, self.board, self._search, self._times)
 
 
 def _goes_on(hand: base.Handshake) -> bool:

@@ -180,7 +180,7 @@ class PlyReporter:
         reports: result.Reports,
         game: board.GameBoard,
         search: Search,
-        started_ms: int,
+        times: result.Times,
     ) -> None:
         """Write the game as PGN, and send it in pieces."""
         bare = self._order.pgn is not None and self._order.pgn.minimal
@@ -190,7 +190,7 @@ class PlyReporter:
         ]
         begun = game.ply - len(records)
         played = list(zip(game.sans[begun:], game.reached[begun:], strict=True))
-        text = result.pgn(self._order, outcome, reports, records, played, started_ms)
+        text = result.pgn(self._order, outcome, reports, records, played, times)
         data = text.encode(errors="replace")
         for at in range(0, len(data), PIECE_BYTES):
             self._loop.send(frames.Kind.PGN, data[at : at + PIECE_BYTES])

@@ -13,6 +13,7 @@ from orchestrator.arbiter import eco, own_book, rmobility
 from orchestrator.arbiter import record as records
 
 Reports: TypeAlias = Mapping[contract.Side, contract.EngineReport]
+_NS = 1_000_000  # ns per ms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,13 +90,29 @@ def game_record(
     return eco.classified(record)
 
 
+class Times:
+    """When a game began, by the clock of the day, and the times since then.
+
+    That clock may be set while the game is played, as in the minutes after a machine's start. It
+    must make no game longer or shorter.
+    """
+
+    def __init__(self) -> None:
+        """Begin now."""
+        self.started_ms, self._began_ns = time.time_ns() // _NS, time.monotonic_ns()
+
+    def now_ms(self) -> int:
+        """Return the time now, as many milliseconds after the beginning as have gone by."""
+        return self.started_ms + (time.monotonic_ns() - self._began_ns) // _NS
+
+
 def pgn(
     order: contract.GameOrder,
     outcome: contract.Outcome,
     reports: Reports,
     plies: Sequence[contract.PlyRecord],
     played: records.Played,
-    started_ms: int,
+    times: Times,
 ) -> str:
     """Write the PGN of a game that has just ended, as its order wants it.
 
@@ -105,8 +122,8 @@ def pgn(
     record = contract.GameRecord.model_construct(  # of parts that were checked before
         order=order,
         attempt=order.game,
-        started_ms=started_ms,
-        ended_ms=time.time_ns() // 1_000_000,
+        started_ms=times.started_ms,
+        ended_ms=times.now_ms(),
         white=reports["white"],
         black=reports["black"],
         plies=tuple(plies),

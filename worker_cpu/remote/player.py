@@ -66,7 +66,6 @@ class Player:
     def __init__(self, kept: spool.Spool, *, stays: bool) -> None:
         self._spool, self._stays = kept, stays
         self._games: dict[int, tuple[spool.Batch, int]] = {}  # by the runner's own numbers
-        self._begun_ns: dict[int, int] = {}  # by the same numbers
         self._noted: set[str] = set()
         self._watched = 0  # the game that people may look at, by the runner's number
 
@@ -91,15 +90,10 @@ class Player:
         return order.model_copy(update={**changes, "keep": BOTH if self._stays else ()})
 
     def write(self, slot: schedule.Slot, ended: result.Ended) -> None:
-        """Put a finished game into the spool.
-
-        How long it took is not read off the clock of the day, as its record's times are: set
-        meanwhile, that makes a game that no gateway takes.
-        """
+        """Put a finished game into the spool."""
         batch, number = self._games[slot.number]
         assert ended.record is not None  # each order is recorded
         whole = ended.record()
-        lasted_ms = (time.monotonic_ns() - self._begun_ns.pop(slot.number)) // _NS
         thought_ms = math.ceil(sum(ply.think_ns for ply in whole.plies) / _NS)
         self._spool.write(
             batch.name,
@@ -110,15 +104,14 @@ class Player:
                 final_fen=whole.final_fen,
                 white=whole.white,
                 black=whole.black,
-                wall_ms=max(lasted_ms, thought_ms),
+                wall_ms=max(whole.ended_ms - whole.started_ms, thought_ms),
             ),
         )
 
     # -- what people look at -------------------------------------------------------------
 
     def begin(self, _: int, slot: schedule.Slot, order: contract.GameOrder) -> game.Watch | None:
-        """Note when a game begins; return who takes its frames, of the one that is shown."""
-        self._begun_ns[slot.number] = time.monotonic_ns()
+        """Return who takes a game's frames as they come: those of the one that is shown."""
         batch, number = self._games[slot.number]
         if not order.shown:
             return None
