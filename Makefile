@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
+.PHONY: coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -97,6 +97,12 @@ fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half a
 
 mutants: system $(VENV)/.dev ## Change rules, ledger scripts, worker and agent in 250 small ways; list what no test notices: hours (MUTANTS="--count 20 --seed 7 --match arbiter")
 	PYTHONPATH=tests/mutants $(BIN)/python tests/mutants/run_mutants.py $(MUTANTS)
+
+coverage: system $(VENV)/.dev ## Say which part of each room the tests run: half an hour (TESTS="tests/ledger": those)
+	rm -rf build/coverage && mkdir -p build/coverage
+	-$(BIN)/coverage run -m pytest -n $(JOBS) --dist loadfile $(TESTS)
+	$(BIN)/coverage combine -q && $(BIN)/coverage json -q -o build/coverage/lines.json
+	$(BIN)/python scripts/coverage_rooms.py
 
 games: system $(VENV)/.dev ## Let every real engine play 20 games in both protocols, Chess960 too; every fault: a quarter of an hour
 	FARM_LONG=1 $(BIN)/python -m pytest tests/referee/test_real_engines.py tests/referee/test_fault_matrix.py -s

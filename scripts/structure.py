@@ -98,11 +98,12 @@ def read_rooms() -> _Graph:
     rooms: dict[str, set[str]] = {}
     for module in sorted(graph.modules - set(PACKAGES)):
         imported = graph.find_modules_directly_imported_by(module) - set(PACKAGES)
-        rooms.setdefault(_room(module), set()).update(map(_room, imported))
+        rooms.setdefault(room(module), set()).update(map(room, imported))
     return {room: others - {room} for room, others in rooms.items()}
 
 
-def _room(module: str) -> str:
+def room(module: str) -> str:
+    """Return the room that a module stands in."""
     parts = module.split(".")
     if parts[0] == "worker_gpu":
         return module if parts[1] == "agent" else "worker_gpu.seats"

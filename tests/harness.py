@@ -169,6 +169,9 @@ class Farm:
 
     def stop(self) -> None:
         """End all, whatever state it is in."""
+        if "COVERAGE_PROCESS_CONFIG" in os.environ:  # what is killed does not say what it has run
+            self.worker.stop(20)
+            self.serve.stop(20)
         self.worker.kill()
         self.serve.kill()
         self.ledger.close()
