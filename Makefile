@@ -11,28 +11,28 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
+.PHONY: quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.farm: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
 	$(EDITABLE)
 	@touch $@
 
 # It holds all of the other lock; `.farm` is there afterwards, too.
 $(VENV)/.dev: requirements-dev.lock requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(EDITABLE)
 	@touch $(VENV)/.farm $@
 
 # What checks the page's scripts, as its lock has it, below the tests of them.
 PAGE := tests/broadcast/page
 $(PAGE)/node_modules/.package-lock.json: $(PAGE)/package-lock.json $(VENV)/.dev
-	$(BIN)/npm ci --silent --ignore-scripts --prefix $(PAGE)
+	$(BIN)/npm ci --loglevel=error --no-audit --no-fund --ignore-scripts --prefix $(PAGE)
 	@touch $@
 
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
@@ -45,6 +45,11 @@ system:
 test: system $(VENV)/.dev ## Pass all tests (the short form of every check): twelve minutes
 	@$(MAKE) --no-print-directory -j2 --output-sync=target compiled types lint house
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+quick: $(VENV)/.dev ## Check what every change can leave stale: style, types, layers, words, help, schemas, documents: two minutes
+	@$(MAKE) --no-print-directory -j2 --output-sync=target types lint
+	$(BIN)/python -m pytest -q -n 2 tests/test_*.py tests/release/test_help.py tests/release/test_schemas.py \
+		tests/operations/test_documents.py tests/operations/test_prometheus.py tests/broadcast/test_page_scripts.py
 
 # Farm and tests are compiled once, beside mypy: else each process of a parallel run compiles all.
 # What cannot be collected is reported by the run itself.

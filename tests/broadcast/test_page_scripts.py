@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,8 @@ def test_the_pages_scripts_pass_their_own_tests() -> None:
     assert TESTS
     command = [NODE, "--test", "--test-reporter=tap", *TESTS]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    failed = re.findall(r"^ *not ok .*?(?=^ *code:|\Z)", ran.stdout, re.MULTILINE | re.DOTALL)
+    assert not failed, "".join(failed)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "\n# skipped 0\n" in ran.stdout
 

@@ -194,7 +194,7 @@ def test_the_reference_pages_are_complete() -> None:
     """They name every command, and parts of each other kind."""
     pages = {path.stem: path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.md")}
     now = [families.ALIASES.get(name, name).strip() for name in commands.COMMANDS]
-    assert all(f"## farm {name}\n" in pages["commands"] for name in now)
+    assert [name for name in now if f"## farm {name}\n" not in pages["commands"]] == []
     assert "`farm_redis_up`" in pages["metrics"]
     assert "## GameFinished" in pages["contract"]
     assert "| S16-11b | " in pages["clauses"]

@@ -116,13 +116,20 @@ def test_each_rule_asks_for_metrics_that_there_are(rule: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 def test_each_alert_has_a_runbook_and_its_words(rule: dict[str, Any]) -> None:
-    """Severity, ``for``, summary, description, and a runbook that shows the same query."""
+    """Its runbook and its row of the index tell what the rule says; the runbook shows its query."""
     name, notes = str(rule["alert"]), rule["annotations"]
     assert rule["labels"]["severity"] in {"critical", "warning", "info", "none"}
     assert re.fullmatch(r"\d+[smh]", str(rule["for"]))
     assert set(notes) == {"summary", "description", "runbook_url"}
     assert notes["runbook_url"] == f"{{{{ $externalLabels.farm_docs }}}}/runbooks/{name}/"
-    text = (RUNBOOKS / f"{name}.md").read_text()
+    page = RUNBOOKS / f"{name}.md"
+    assert page.is_file(), f"an alert needs a runbook: docs/runbooks/{page.name}"
+    text = page.read_text()
+    lasting = f"; after {rule['for']}" if rule["for"] != "0s" else ""
+    head = f"*{notes['summary']}* Severity: {rule['labels']['severity']}{lasting}."
+    assert text.splitlines()[2] == head, f"the third line of {page.name} is not the rule's"
+    row = f"| [{name}]({name}.md) | {rule['labels']['severity']} | {notes['summary']} |"
+    assert row in (RUNBOOKS / "index.md").read_text(), f"index.md lacks the row: {row}"
     assert str(rule["expr"]) in text, f"not the rule's query, on one line: {name}.md"
     for part in ("What it means", "Where to look", "What to do", "When it ends"):
         assert text.count(f"**{part}.**") == 1, f"{name}.md has no part or two: **{part}.**"

@@ -168,4 +168,5 @@ def test_each_number_is_computed_shown_and_documented(criterion: model.Criterion
         "its name: Tiebreaks in docs/season-file.md": criterion not in re.findall(r"[\w-]+", names),
         "what it is: Tiebreaks in docs/rules/index.md": f"`{criterion}`" not in table,
     }
-    assert [what for what, lacks in missing.items() if lacks] == []
+    lacking = [what for what, lacks in missing.items() if lacks]
+    assert not lacking, "missing:\n" + "\n".join(lacking)
