@@ -16,7 +16,9 @@ import subprocess
 
 import base
 
-CONTROL, WORKER = (base.ROOT / "deploy" / name / "Dockerfile" for name in ("compose", "worker"))
+CONTROL, WORKER, HALL = (
+    base.ROOT / "deploy" / name / "Dockerfile" for name in ("compose", "worker", "hall")
+)
 SCRIPT = pathlib.Path(__file__).with_name("image.sh")
 
 

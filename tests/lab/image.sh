@@ -15,6 +15,8 @@ for device in null zero full random urandom tty; do
   mount --bind "/dev/$device" "$root/dev/$device"
 done
 ln -s /proc/self/fd "$root/dev/fd"
+mkdir "$root/dev/shm"
+mount -t tmpfs -o mode=1777,size=64m tmpfs "$root/dev/shm" # as large as container engines make it
 while read -r kind words; do
   case "$kind" in
     run) # packages and wheels come from the laboratory's folders

@@ -219,7 +219,7 @@ def test_the_compose_file_keeps_its_schema() -> None:
         assert ":latest" not in service["image"]
 
 
-@pytest.mark.parametrize("image", ["compose", "worker"])
+@pytest.mark.parametrize("image", ["compose", "worker", "hall"])
 def test_image_steps_are_the_install_scripts(image: str) -> None:
     """The image runs the script that ansible and the test below run, and nothing of its own."""
     lines = (DEPLOY / image / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
