@@ -7,6 +7,7 @@ import functools
 import getpass
 import os
 import pathlib
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -33,10 +34,28 @@ def redis_url() -> str:
         return url
     if (running_url := embedded_redis.running_here()) is not None:
         return running_url
+    nowhere = f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data_directory()}"
+    if below := _running_below():
+        commands = " or ".join(f"`{in_data(folder)}farm ...`" for folder in below)
+        raise errors.LedgerUnreachableError(f"{nowhere}; one runs below it, for {commands}")
     raise errors.LedgerUnreachableError(
-        f"no Redis is known: FARM_REDIS_URL is not set and no farm runs on {data_directory()};"
-        " start one with `farm up`, or set FARM_REDIS_URL or FARM_DATA"
+        f"{nowhere}; start one with `farm up`, or set FARM_REDIS_URL or FARM_DATA"
     )
+
+
+def _running_below() -> list[pathlib.Path]:
+    """Return the folders of the data directory on which farms run: each demo has one of its own."""
+    folders = sorted(data_directory().glob(f"*/{REDIS}"))
+    with contextlib.suppress(OSError):  # it is another user's
+        return [
+            folder.parent for folder in folders if embedded_redis.running_url(folder) is not None
+        ]
+    return []
+
+
+def in_data(folder: pathlib.Path) -> str:
+    """Return what stands before a command for it to find the farm on a data directory."""
+    return f"FARM_DATA={shlex.quote(str(folder))} "
 
 
 def matches_folder() -> pathlib.Path:

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import shlex
 import signal
 import socket
 import time
@@ -177,6 +176,10 @@ def up(
         farm = _farm(redis, data, hall, page)
         farm.lanes = tuple(supervisor.lane(text, farm.worker, hall) for text in lanes)
         console.print(f"farm: Redis {address.masked(url)}, hall {hall}, data {data}")
+        if environment := _environment(data):
+            watch, status = f"{environment}farm watch", f"{environment}farm status"
+            told = f"farm: in another terminal: `{watch}`, `{status}`"
+            console.print(told, soft_wrap=True)
         if page is not None:
             console.print(_address(page, web_port))
         awaited = chosen if until_finished else None
@@ -191,6 +194,8 @@ def up(
         season = run(farm, shown, awaited, console)
     if season is not None:
         up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
+        if not as_json:
+            _tell_what_next(data, console)
 
 
 @click.command()
@@ -200,8 +205,9 @@ def up(
 def demo(context: click.Context, web_port: int | None, *, no_web: bool) -> None:
     """Play the bundled demo season on this machine, within a minute or two, and end.
 
-    Four engines, those that are installed here first; the address of a live page is printed. It is
-    kept in a new folder below .farm, so it can be played again.
+    Four engines, those that are installed here first; the address of a live page is printed, and
+    how to watch it in a terminal. It is kept in a new folder below .farm: it can be played again,
+    and the last lines say how its page is seen again.
 
     Example: farm demo
     """
@@ -287,8 +293,19 @@ def _farm(
 
 def _environment(data: pathlib.Path) -> str:
     """Return what must stand before a command for it to find this farm, '' if nothing."""
-    usual = address.url() or data == pathlib.Path(USUAL_DATA).absolute()
-    return "" if usual else f"FARM_DATA={shlex.quote(str(data))} "
+    return "" if address.url() else _in_data(data)
+
+
+def _in_data(data: pathlib.Path) -> str:
+    return "" if data == pathlib.Path(USUAL_DATA).absolute() else common.in_data(data)
+
+
+def _tell_what_next(data: pathlib.Path, console: rich.console.Console) -> None:
+    """Say how the page of a season that is over is seen again, and how one of your own begins."""
+    again = f"`{_in_data(data)}farm up` shows page and games again; Ctrl-C ends it"
+    own = "`farm season new FILE` writes a season of your own, `farm up --launch FILE` plays it"
+    for line in (f"again:    {again}", f"next:     {own}"):
+        console.print(line, soft_wrap=True)
 
 
 class _Ending:

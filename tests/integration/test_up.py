@@ -149,6 +149,46 @@ def test_ctrl_c_waits_for_the_game_and_tells_its_result(tmp_path: pathlib.Path) 
     assert gone(tmp_path)
 
 
+def test_a_demo_says_how_it_is_watched_and_how_it_is_seen_again(tmp_path: pathlib.Path) -> None:
+    """In a second terminal of the same folder, and afterwards, what is printed is typed."""
+    data = tmp_path / ".farm" / "demo-20260101-000000"
+    data.mkdir(parents=True)
+    environment = harness.without_farm() | {"FARM_SANDBOX": "plain"} | harness.CALM
+
+    def typed(command: str) -> subprocess.CompletedProcess[str]:
+        path = f"{harness.PROGRAM.parent}{os.pathsep}{environment['PATH']}"
+        return subprocess.run(
+            ["sh", "-c", command],
+            cwd=tmp_path,
+            env=environment | {"PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    with harness.held(tmp_path / "gate") as hold:
+        words = ("--launch", season(data, *hold), "--until-finished", "--no-web", "--quiet")
+        process = subprocess.Popen(
+            [*FARM, "up", "--data", str(data), *words],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        wait_for_game(data)
+        refused = typed("farm status")
+        prefix = f"FARM_DATA={data} "
+        seen = typed(f"{prefix}farm status --json")
+    told, _ = process.communicate(timeout=PATIENCE)
+    assert refused.returncode != 0
+    assert f"`{prefix}farm ...`" in refused.stderr
+    assert json.loads(seen.stdout)["seasons"][0]["season"] == "test"
+    assert f"in another terminal: `{prefix}farm watch`" in told
+    assert f"again:    `{prefix}farm up` shows page and games" in told
+    assert "`farm season new FILE`" in told
+
+
 def test_a_second_ctrl_c_gives_the_game_up_and_says_what_becomes_of_it(
     tmp_path: pathlib.Path,
 ) -> None:
