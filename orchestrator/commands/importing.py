@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ import rich.table
 
 from orchestrator import contract
 from orchestrator.audit import reading
-from orchestrator.commands import common, season_change
-from orchestrator.common import errors
+from orchestrator.commands import common, launch, season_change, shell_offers
+from orchestrator.common import errors, output
 from orchestrator.ledger import api
 from orchestrator.ops import import_games
+from orchestrator.season.file import load
 from orchestrator.season.fold import disqualification, state
 
 
@@ -29,15 +31,28 @@ from orchestrator.season.fold import disqualification, state
     help="An engine that the file calls otherwise.",
 )
 @click.option("--insist", is_flag=True, help="Import in spite of the doubts; they are journaled.")
+@click.option(
+    "--file",
+    "season_file",
+    metavar="FILE",
+    shell_complete=shell_offers.season_files,
+    help="With --dry-run: preview the import into a season of this file, not launched yet.",
+)
 @season_change.act
 def import_(
-    pgn: pathlib.Path, names: Sequence[str], act: season_change.Act, *, insist: bool
+    pgn: pathlib.Path,
+    names: Sequence[str],
+    season_file: str | None,
+    act: season_change.Act,
+    *,
+    insist: bool,
 ) -> None:
     """Import the games in PGN (plain or gzip) as the next scheduled results.
 
     The season must be paused (best from `farm launch --paused` on) or held. --dry-run is the
-    preview. Refused as a whole if any game contradicts the schedule or the rules; doubts (time
-    control, adjudication, opening of a reverse game) are refused unless you --insist.
+    preview, with --file even before the launch: a season that was launched keeps its format.
+    Refused as a whole if any game contradicts the schedule or the rules; doubts (time control,
+    adjudication, opening of a reverse game) are refused unless you --insist.
 
     Example: farm import before-the-move.pgn --dry-run; then with --by anna --reason "new hall"
     """
@@ -46,6 +61,9 @@ def import_(
     recorded, sha256 = _read(pgn)
     called = dict(_name(text) for text in names)
     source = import_games.Source(pgn.name, sha256, act.reason, act.by, called)
+    if season_file is not None:
+        _of_file(season_file, recorded, source, act)
+        return
     plans: list[import_games.Plan] = []
 
     def change(now: state.SeasonState, now_ms: int) -> Sequence[contract.Draft]:
@@ -61,6 +79,26 @@ def import_(
 
     done = act.change_at(change, settled, unoffered=True)
     _show(done.before, plans[-1], source, len(recorded), act)
+
+
+def _of_file(
+    file: str,
+    recorded: Sequence[tuple[reading.Game, str]],
+    source: import_games.Source,
+    act: season_change.Act,
+) -> None:
+    """Show the preview of an import into a season that a file would begin."""
+    # What simulates seasons is loaded for a preview alone.
+    from orchestrator.forecast import season_simulation  # noqa: PLC0415
+
+    if not act.dry_run or act.season is not None:
+        raise errors.UsageError(
+            "--file shows what an import into a season of that file would be: give it with"
+            " --dry-run, and without --season"
+        )
+    season = season_simulation.Simulation.launched(load.load(launch.season_file(file)), 0).state
+    plan = import_games.plan(season, recorded, source, time.time_ns() // 1_000_000)
+    _show(season, plan, source, len(recorded), act)
 
 
 def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
@@ -79,11 +117,12 @@ def _name(text: str) -> tuple[str, str]:
 
 
 def _refuse(plan: import_games.Plan, *, insist: bool) -> None:
+    hints = "".join(f"\nHint: {hint}" for hint in plan.hints)
     if plan.problems:
-        raise errors.RefusedError("nothing is imported: " + "; ".join(plan.problems))
+        raise errors.RefusedError("nothing is imported: " + "; ".join(plan.problems) + hints)
     if plan.doubts and not insist:
         doubts = "\n  ".join(plan.doubts)
-        raise errors.RefusedError(f"nothing is imported unless you --insist:\n  {doubts}")
+        raise errors.RefusedError(f"nothing is imported unless you --insist:\n  {doubts}{hints}")
 
 
 def _show(
@@ -100,6 +139,7 @@ def _show(
         "sha256": source.sha256,
         "dry_run": act.dry_run,
         "games": [vars(line) | {"doubts": list(line.doubts)} for line in plan.lines],
+        "hints": list(plan.hints),
         "not_read_on": games - len(plan.lines),
         "follows": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds[1:])},
     }
@@ -107,6 +147,8 @@ def _show(
         common.print_json(report)
         return
     common.console().print(_table(plan))
+    for hint in plan.hints:
+        click.echo(output.plain(f"Hint: {hint}"))
     good = sum(not line.problem for line in plan.lines)
     verb = "would be imported" if act.dry_run else "are imported"
     click.echo(f"{good} of {games} games {verb}; SHA-256 of {source.file} {source.sha256}")

@@ -14,8 +14,9 @@ import click
 from orchestrator.commands import common, shell_offers, tables
 from orchestrator.common import errors
 from orchestrator.ledger import services, store, vitals
+from orchestrator.season import decide, views
 from orchestrator.season import graph as season_graph
-from orchestrator.season import views
+from orchestrator.season.fold import state
 
 
 @click.command()
@@ -177,10 +178,19 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
 def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the games in their order of play, with results and estimated starts.
 
+    Of a paused season also those of the event that begins next.
+
     Example: farm schedule --event final
     """
-    rows = _rows(season, event)
+    with common.open_ledger() as ledger:
+        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
+    if chosen.paused or chosen.held:
+        chosen = decide.begun(chosen, now_ms)
+    rows = _rows(chosen, event, now_ms)
     _print_games(rows, "Schedule", as_json=as_json)
+    if not rows and not as_json:
+        what = event or chosen.launched.id
+        click.echo(f"No game of {what} is paired yet; `farm status` says what is waited for.")
 
 
 @click.command()
@@ -192,14 +202,14 @@ def games(season: str | None, event: str | None, *, as_json: bool) -> None:
 
     Example: farm games --json
     """
-    rows = _rows(season, event)
+    with common.open_ledger() as ledger:
+        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
+    rows = _rows(chosen, event, now_ms)
     _print_games([row for row in rows if row["result"]], "Games", as_json=as_json)
 
 
-def _rows(season: str | None, event: str | None) -> list[dict[str, Any]]:
+def _rows(chosen: state.SeasonState, event: str | None, now_ms: int) -> list[dict[str, Any]]:
     """Return the games of a season, or of one event, in their order of play."""
-    with common.open_ledger() as ledger:
-        chosen, now_ms = common.choose(ledger, season), ledger.now_ms()
     return [
         row
         for name in views.event_ids(chosen, event)

@@ -16,6 +16,7 @@ import copy
 import dataclasses
 import hashlib
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -25,8 +26,15 @@ from orchestrator.audit import reading, replaying, tables
 from orchestrator.season import decide
 from orchestrator.season.fold import amendment_entries, events
 from orchestrator.season.fold import state as season_state
+from orchestrator.season.formats import base, registry
+from orchestrator.season.spec import model
 
 BATCH: Final = 20  # games in one entry: its PGN texts stay below a megabyte
+
+ADJUDICATION_HINT: Final = (
+    "games that other rules ended: --insist takes them as they were played; a file whose event has"
+    " no [event.adjudication] does so, too, but then the games to come are not ended early either"
+)
 
 _DURATION = re.compile(r"(\d+):(\d\d):(\d\d)")
 
@@ -50,6 +58,7 @@ class Plan:
 
     lines: list[Line]
     drafts: list[contract.Draft]
+    hints: tuple[str, ...] = ()  # what would take the games as they are
 
     @property
     def games(self) -> list[str]:
@@ -96,18 +105,46 @@ class _Import:
         self._drafts: list[contract.Draft] = []
         self._batch: list[amendment_entries.Imported] = []
         self._doubts: list[str] = []
+        self._ended_otherwise = False  # a game, than the event's rules would have ended it
         self._openings: dict[tuple[str, frozenset[str], int | None], contract.Opening] = {}
 
     def run(self, recorded: Sequence[tuple[reading.Game, str]]) -> Plan:
-        lines = []
+        lines: list[Line] = []
+        hints = self._names_hint(recorded)
         for game, text in recorded:
             line = self._line(game)
             lines.append(line)
             if line.problem:
+                if not line.game:
+                    hints += self._order_hint([later for later, _ in recorded[len(lines) - 1 :]])
                 break  # the rest would only be out of order
             self._take(game, text, line)
         self._flush()
-        return Plan(lines, self._drafts)
+        hints += [ADJUDICATION_HINT] if self._ended_otherwise else []
+        return Plan(lines, self._drafts, tuple(hints))
+
+    def _names_hint(self, recorded: Sequence[tuple[reading.Game, str]]) -> list[str]:
+        """Say at once which names of the record no engine has: the plan ends at the first."""
+        names = dict.fromkeys(name for game, _ in recorded for name in (game.white, game.black))
+        missing = [shlex.quote(f"{name}=ID") for name in names if self._engine(name) is None]
+        return [f"name all of them: --engine {' --engine '.join(missing)}"] if missing[1:] else []
+
+    def _order_hint(self, recorded: Sequence[reading.Game]) -> list[str]:
+        """Say by which settings a round robin would have the games in the order of the record."""
+        event = self._state.current
+        if event is None or not isinstance(event.spec.format, model.RoundRobin):
+            return []
+        begun = [self._state.games[game] for game in event.order[: event.cursor]]
+        pairs = [(game.white, game.black) for game in begun]
+        for game in recorded:
+            pair = self._engine(game.white), self._engine(game.black)
+            if pair[0] not in event.entrants or pair[1] not in event.entrants:
+                break
+            pairs.append((str(pair[0]), str(pair[1])))
+        if len(pairs) == len(begun):
+            return []  # the first game in the way is nobody's of this event
+        fitting = _fitting(event, pairs[: len(event.order)])
+        return [] if fitting is None else [fitting]
 
     def _line(self, game: reading.Game) -> Line:
         line = Line(game.number, game.white, game.black, game.tags["Result"])
@@ -126,7 +163,10 @@ class _Import:
         for tag, engine in ((game.white, white), (game.black, black)):
             if engine is None:
                 engine_names = ", ".join(spec.name for spec in self._state.engines.values())
-                return f"{tag!r} is no engine of this season ({engine_names}); name it by --engine"
+                return (
+                    f"{tag!r} is no engine of this season ({engine_names});"
+                    f" --engine {shlex.quote(f'{tag}=ID')} says which"
+                )
         if not self._waits():
             self._begin_next_event()
         event = self._state.current
@@ -184,7 +224,11 @@ class _Import:
         mismatches = replaying.report([game], spec.adjudication)["mismatches"]
         for miss in mismatches:
             ply = miss["computed_ply"] or "never"
-            yield f"{miss['rule']}: the event's rules end it at ply {ply}, the record elsewhere"
+            self._ended_otherwise = True
+            yield (
+                f"{miss['rule']}: the event's rules end it at ply {ply},"
+                f" the record at ply {miss['recorded_ply']}"
+            )
         first = self._openings.get(_key(due))
         if first is not None and first.line != game.opening.line:
             yield "another opening than in the game with the colours reversed"
@@ -262,6 +306,72 @@ class _Import:
             plain = contract.loads(contract.dumps(draft.data))
             self._state.apply(contract.Entry(seq, self._now_ms, draft.kind, "", plain))
         self._drafts += drafts
+
+
+def _fitting(event: events.EventState, pairs: Sequence[tuple[str, str]]) -> str | None:
+    """Return the format of a round robin whose order of play the pairs are, None for none.
+
+    What changes least is taken; other seeds only where no table fits with those that there are.
+    """
+    spec = event.spec.format
+    assert isinstance(spec, model.RoundRobin)
+    others = [
+        {"table": table, "reverse": reverse, "first_white": first_white}
+        for table in ("berger", "circle", "cutechess")
+        for reverse in ("next-cycle", "at-once")
+        for first_white in ("berger", "lower-seed")
+    ]
+    now = spec.model_dump()
+    others.sort(key=lambda settings: sum(now[key] != value for key, value in settings.items()))
+    listed = event.spec.seeding == "entry" and not event.arrivals  # a file can name their order
+    for same_seeds in (True, False) if listed else (True,):
+        for settings in others:
+            tried = spec.model_copy(update=settings)
+            seeds = _seeds(tried, event.entrants, pairs, same=same_seeds)
+            if seeds is not None:
+                return _settings(tried, None if same_seeds else seeds)
+    return None
+
+
+def _seeds(
+    spec: model.RoundRobin, entrants: Sequence[str], pairs: Sequence[tuple[str, str]], *, same: bool
+) -> list[str] | None:
+    """Return the order of seeds by which a format plays pairs in their order, None for none."""
+    drawn = registry.build(spec, base.Field(len(entrants)))
+    boards = (
+        board
+        for index in range(drawn.rounds)
+        for board in _boards(drawn.pair(index, base.History(index)))
+    )
+    seats = dict(enumerate(entrants)) if same else {}
+    for board, engines in zip(boards, pairs, strict=False):
+        for seat, engine in zip((board.white, board.black), engines, strict=True):
+            if seats.setdefault(seat, engine) != engine:
+                return None
+    if len(set(seats.values())) < len(seats):
+        return None
+    rest = iter([engine for engine in entrants if engine not in seats.values()])
+    return [seats[seat] if seat in seats else next(rest) for seat in range(len(entrants))]
+
+
+def _boards(pairing: base.Pairing | None) -> tuple[base.Board, ...]:
+    return () if pairing is None else pairing.boards
+
+
+def _settings(spec: model.RoundRobin, seeds: Sequence[str] | None) -> str:
+    settings = [f'kind = "round-robin", double_rounds = {spec.double_rounds}']
+    usual = model.RoundRobin(kind="round-robin")
+    settings += [
+        f'{name} = "{getattr(spec, name)}"'
+        for name in ("table", "reverse", "first_white")
+        if getattr(spec, name) != getattr(usual, name)
+    ]
+    listed = ", ".join(f'"{engine}"' for engine in seeds or ())
+    entrants = f" and entrants = [{listed}]" if seeds else ""
+    return (
+        f"this is the order of format = {{ {', '.join(settings)} }}{entrants}: launch the season"
+        " from a file that says so"
+    )
 
 
 def _family(engine: contract.EngineSpec) -> str:

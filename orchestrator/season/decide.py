@@ -14,6 +14,8 @@ S16-2a, S17-1c, S17-1d).
 
 from __future__ import annotations
 
+import copy
+
 from orchestrator import contract
 from orchestrator.season import decisions, playoffs
 from orchestrator.season.amend import windows
@@ -187,6 +189,23 @@ def next_event(state: season_state.SeasonState) -> list[contract.Draft]:
         if fact is not None:
             return [contract.Draft.of(entries.EVENT_STARTED, fact)]
     return []
+
+
+def begun(state: season_state.SeasonState, now_ms: int) -> season_state.SeasonState:
+    """Return the season as it is once the next event has begun, on a copy; a pause does not matter.
+
+    So the games that a pause keeps back can be seen before it ends.
+    """
+    if state.current is not None or state.over:
+        return state
+    paper = copy.deepcopy(state)
+    drafts = next_event(paper)
+    while drafts:
+        for draft in drafts:
+            data = contract.loads(contract.dumps(draft.data))
+            paper.apply(contract.Entry(paper.seq + 1, now_ms, draft.kind, "", data))
+        drafts = decide(paper, now_ms)
+    return paper
 
 
 def _may_start(event: events.EventState) -> bool:

@@ -72,6 +72,36 @@ def test_a_season_is_launched_and_looked_at(url: str, tmp_path: pathlib.Path) ->
             json.loads(output)
 
 
+def test_the_games_to_come_are_seen_while_a_pause_keeps_them_back(
+    url: str, tmp_path: pathlib.Path
+) -> None:
+    """Launched paused, a season shows the order in which it will play; nothing begins."""
+    file = str(season(tmp_path))
+    assert farm(url, "launch", file, "--by", "anna", "--paused").returncode == 0
+    rows = json.loads(farm(url, "schedule", "--json").stdout)
+    assert [row["game"] for row in rows] == [f"league.{number}" for number in range(1, 13)]
+    none = farm(url, "schedule", "--event", "final").stdout
+    assert "No game of final is paired yet; `farm status` says what is waited for" in none
+    with store.connect(url) as ledger:
+        assert [entry.kind for entry in ledger.read("test")] == ["launched", "paused"]
+
+
+def test_an_import_is_tried_against_a_file_before_the_launch(tmp_path: pathlib.Path) -> None:
+    """No farm is needed; what must be changed in the file is known before anything is launched."""
+    file, pgn = str(season(tmp_path)), tmp_path / "old.pgn"
+    tags = '[Event "x"]\n[White "Scripted {}"]\n[Black "Scripted {}"]\n[Result "0-1"]\n\n'
+    pgn.write_text(tags.format(1, 2) + "1. f3 e5 2. g4 Qh4# 0-1\n")
+    words = ("import", str(pgn), "--file", file)
+    shown = farm(None, *words, "--dry-run", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert "next in the schedule is league.1" in told["games"][0]["problem"]
+    assert 'table = "' in told["hints"][0] or "entrants = [" in told["hints"][0]
+    earnest = farm(None, *words, "--by", "anna", "--reason", "moved")
+    assert earnest.returncode != 0
+    assert "give it with --dry-run" in earnest.stderr
+
+
 def test_a_reading_command_takes_its_season_in_both_forms(url: str, tmp_path: pathlib.Path) -> None:
     """SEASON and --season mean the same; two that differ are refused, not guessed at."""
     file = str(season(tmp_path))

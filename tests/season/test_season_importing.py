@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -138,6 +139,42 @@ def test_what_contradicts_schedule_or_rules_is_refused(
     assert plan.drafts == []
 
 
+@pytest.mark.parametrize(
+    ("order", "wanted"),
+    [
+        (["BC", "CB", "AC", "CA", "AB", "BA"], 'table = "cutechess", reverse = "at-once" }:'),
+        (["AB", "BA", "AC", "CA", "BC", "CB"], '} and entrants = ["e'),
+        (["AB", "AB"], ""),  # no table has that
+    ],
+)
+def test_a_refusal_names_the_format_that_has_the_record_s_order(
+    tmp_path: Path, order: list[str], wanted: str
+) -> None:
+    """A file that says so takes all of the games; where no format of the farm's does, none is."""
+    text = driver.season_text(engines=3)
+    texts = [pgn(*(f"Engine {'ABC'.index(side) + 1}" for side in pair)) for pair in order]
+    plan = planned(paused(tmp_path, text), texts)
+    assert plan.problems
+    if not wanted:
+        assert plan.hints == ()
+        return
+    (hint,) = plan.hints
+    assert wanted in hint
+    told = re.search(r"this is the order of (format = {.*?})(?: and (entrants = \[.*?\]))?:", hint)
+    assert told is not None
+    changed = re.sub("format = {.*}", told[1], text, count=1)
+    if told[2]:
+        changed = changed.replace('entrants = "roster"', told[2], 1)
+    assert planned(paused(tmp_path, changed), texts).problems == []
+
+
+def test_all_names_that_no_engine_has_are_told_at_once(tmp_path: Path) -> None:
+    """The plan ends at the first of them; the person who names them needs all."""
+    plan = planned(paused(tmp_path), [pgn("Some Body", "Engine 1"), pgn("Engine 2", "Other")])
+    assert "'Some Body' is no engine" in plan.problems[0]
+    assert plan.hints == ("name all of them: --engine 'Some Body=ID' --engine Other=ID",)
+
+
 def test_a_game_that_was_played_here_is_refused(tmp_path: Path) -> None:
     """A game has one result; an import never overrides it."""
     played = paused(tmp_path, games=1)
@@ -166,7 +203,9 @@ def test_the_rules_own_end_of_a_game_is_no_doubt(tmp_path: Path) -> None:
     head, _, _ = game.partition("\n\n")
     told = f'{head}\n[TerminationDetails "TCEC max moves rule"]\n\n'
     assert planned(played, [f"{told}1. Nf3 Nf6 2. Ng1 Ng8 1/2-1/2"]).doubts == []
-    assert planned(played, [f"{told}1. Nf3 Nf6 2. Ng1 1/2-1/2"]).doubts != []
+    otherwise = planned(played, [f"{told}1. Nf3 Nf6 2. Ng1 1/2-1/2"])
+    assert otherwise.doubts != []
+    assert "--insist takes them as they were played" in otherwise.hints[0]
 
 
 def test_a_whole_swiss_is_imported_round_by_round(tmp_path: Path) -> None:
