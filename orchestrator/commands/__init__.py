@@ -322,7 +322,9 @@ def farm() -> None:
     farm watch                                the game in flight, in this terminal
 
     The farm's Redis is taken from FARM_REDIS_URL, else from the data directory of a
-    running `farm up` (FARM_DATA, default ./.farm).
+    running `farm up` (FARM_DATA, default ./.farm). Documents that texts name (docs/...)
+    are in the checkout, below /docs on the page of `farm up`, and among the files that
+    `farm deploy export DIR` writes.
     """  # noqa: D301 - click reads the backspace as "do not wrap"
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import pathlib
-import tarfile
 from collections.abc import Iterator
 from typing import Final
 
@@ -78,12 +75,7 @@ def _shipped() -> Iterator[tuple[str, bytes, int]]:
                 "this installation does not carry the files of hosts (it was installed from a"
                 " host's source archive): install the wheel, or use a checkout"
             ) from error
-    content = io.BytesIO(gzip.decompress(packed))
-    with tarfile.open(fileobj=content) as archive:
-        for item in archive:
-            file = archive.extractfile(item)
-            assert file is not None, f"{item.name} is no file"
-            yield item.name, file.read(), item.mode
+    yield from built.unpack(packed)
     for package in version.PACKAGES:
         for path in sorted((ROOT / package).rglob("*")):
             name = path.relative_to(ROOT).as_posix()

@@ -338,7 +338,8 @@ def text(file: pathlib.Path, answers: Answers) -> str:
     return "\n".join(
         [
             f"# {_line(answers.name)}. Check this file: farm season check {file}",
-            f"# Play it: farm up --launch {file}. All that a file can say: docs/season-file.md;",
+            f"# Play it: farm up --launch {file}. All that a file can say: docs/season-file.md",
+            "# (/docs/season-file on the page of `farm up`);",
             "# keys and mistakes in your editor: farm season schema season.",
             "",
             "schema = 1",

@@ -254,7 +254,7 @@ def _listen(wanted: int | None) -> socket.socket:
 def _address(page: socket.socket, wanted: int | None) -> str:
     other = wanted is None and page.getsockname()[1] != serve_web.PORT
     taken = f" (port {serve_web.PORT} is taken)" if other else ""
-    return f"farm: the live page is at {serve_web.url(page)}{taken}"
+    return f"farm: the live page is at {serve_web.url(page)}{taken}, the documents below /docs"
 
 
 def _farm(

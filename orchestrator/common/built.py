@@ -137,6 +137,15 @@ def pack(root: pathlib.Path) -> bytes:
     return packed.getvalue()
 
 
+def unpack(packed: bytes) -> Iterator[tuple[str, bytes, int]]:
+    """Yield name, content and mode of each file of an archive that ``pack`` has made."""
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as archive:
+        for item in archive:
+            file = archive.extractfile(item)
+            assert file is not None, f"{item.name} is no file"
+            yield item.name, file.read(), item.mode
+
+
 def main() -> None:
     """Write the facts of this program below a folder: ``python built.py FOLDER``."""
     for name, content in contents(pathlib.Path(__file__).parents[2]):

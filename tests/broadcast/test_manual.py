@@ -11,6 +11,7 @@ import pytest
 from starlette import applications
 
 from orchestrator.broadcast.web import docs_pages
+from orchestrator.common import built
 
 ROOT = pathlib.Path(__file__).parents[2]
 RULES = (ROOT / "deploy" / "prometheus" / "rules" / "alerts.yml").read_text()
@@ -20,8 +21,8 @@ LINKS = re.findall(r"runbook_url: '\{\{ \$externalLabels\.farm_docs \}\}(\S+)'",
 class Client:
     """A client of an application that serves a directory's documents."""
 
-    def __init__(self, root: pathlib.Path) -> None:
-        self._app = applications.Starlette(routes=docs_pages.Manual(root).routes())
+    def __init__(self, root: pathlib.Path, *packed: pathlib.Path) -> None:
+        self._app = applications.Starlette(routes=docs_pages.Manual(root, *packed).routes())
 
     def get(self, path: str, address: str = "127.0.0.1", **headers: str) -> httpx.Response:
         """Return the answer to one question from an address."""
@@ -89,6 +90,23 @@ def test_nothing_else_is_served(tmp_path: pathlib.Path, path: str) -> None:
     assert answer.status_code == 404
     assert "secret\n" not in answer.text
     assert answer.json()["error"].startswith("there is no document")
+
+
+def test_a_wheel_serves_the_documents_that_it_carries(tmp_path: pathlib.Path) -> None:
+    """Where no folder of documents lies, those for hosts are served: Markdown alone."""
+    packed = tmp_path / "hosts.tar.gz"
+    packed.write_bytes(built.pack(ROOT))
+    asked = Client(tmp_path / "nowhere", packed)
+    for place, path in (
+        ("tutorial", "tutorial.md"),
+        ("", "index.md"),
+        ("rules/", "rules/index.md"),
+    ):
+        assert asked.get(f"/docs/{place}").text == (ROOT / "docs" / path).read_text(), place
+    for outside in ("..%2FREADME", "../README", "reference/season.schema", "nothing"):
+        assert asked.get(f"/docs/{outside}").status_code == 404, outside
+    assert asked.get("/docs/operating", "8.8.8.8").status_code == 403
+    assert Client(tmp_path / "nowhere", tmp_path / "none").get("/docs/tutorial").status_code == 404
 
 
 def test_documents_lie_beside_the_environment_or_where_one_is_told(

@@ -58,6 +58,17 @@ with tempfile.TemporaryDirectory() as folder:
             assert ledger.seasons() == () and ledger.now_ms() > 0
             assert ledger.slot("hall-1") is None
 """
+DOCUMENTS = """
+import asyncio
+from starlette import applications
+from orchestrator.broadcast.web import docs_pages
+page = applications.Starlette(routes=docs_pages.Manual(docs_pages.directory()).routes())
+asked = {"type": "http", "method": "GET", "path": "/docs/season-file", "headers": []}
+asked |= {"query_string": b"", "client": ("127.0.0.1", 1)}
+async def receive(): return {"type": "http.request"}
+async def send(message): print(message.get("body", b"").decode(), end="")
+asyncio.run(page(asked, receive, send))
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -238,6 +249,14 @@ def test_the_wheel_writes_the_files_of_hosts_out(
     assert "other versions of LICENSE: nothing was written" in again.stderr
     call([farm, "deploy", "export", "hosts", "--overwrite"], tmp_path)
     assert (hosts / "LICENSE").read_bytes() == (built.tree / "LICENSE").read_bytes()
+
+
+def test_what_the_wheel_installs_serves_the_documents(
+    built: Built, python: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """The page of a farm without a checkout has what its texts name, as that version has it."""
+    told = call([str(python), "-c", DOCUMENTS], tmp_path).strip()
+    assert told == (built.tree / "docs" / "season-file.md").read_text().strip()
 
 
 def test_every_module_of_the_wheel_can_be_imported(

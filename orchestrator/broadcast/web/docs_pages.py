@@ -8,6 +8,7 @@ served to private networks only (``INSIDE``), and to the world nothing but ``PUB
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import os
 import pathlib
@@ -19,6 +20,7 @@ from starlette import concurrency, requests, responses, routing
 
 from orchestrator.broadcast.content import documents
 from orchestrator.broadcast.web import responses as web_responses
+from orchestrator.common import built
 
 # Pages for spectators and engine authors; a name with a slash is a folder.
 PUBLIC: Final = (
@@ -36,13 +38,15 @@ INSIDE: Final = tuple(
         ),
     )
 )
+PACKED: Final = pathlib.Path(__file__).parents[3] / built.FILES
 _PLACE: Final = re.compile(r"(?:[\w-]+/)*[\w-]+")  # no dot: nothing hidden, nothing above
 
 
 def directory() -> pathlib.Path:
     """Return where the documents lie: ``FARM_DOCS``, else beside the virtual environment.
 
-    That is so in a checkout and below the prefix of the install script.
+    That is so in a checkout and below the prefix of the install script. What was installed from a
+    wheel has them packed (``PACKED``), for ``farm deploy export``.
     """
     configured = os.environ.get("FARM_DOCS")
     return pathlib.Path(configured) if configured else pathlib.Path(sys.prefix).parent / "docs"
@@ -51,9 +55,9 @@ def directory() -> pathlib.Path:
 class Manual:
     """The answers below ``/docs``."""
 
-    def __init__(self, root: pathlib.Path) -> None:
-        """Answer from a directory of Markdown; it may be missing."""
-        self._root = root.resolve()
+    def __init__(self, root: pathlib.Path, packed: pathlib.Path = PACKED) -> None:
+        """Answer from a directory of Markdown, where it is missing from what a build has packed."""
+        self._root, self._packed = root.resolve(), packed
 
     def routes(self) -> list[routing.BaseRoute]:
         """Return the routes."""
@@ -75,11 +79,29 @@ class Manual:
     def _read(self, address: str) -> documents.Document | None:
         if not _PLACE.fullmatch(address):
             return None
-        for name in (f"{address}.md", f"{address}/index.md"):
+        names = (f"{address}.md", f"{address}/index.md")
+        if not self._root.is_dir():
+            found = filter(None, map(_carried(self._packed).get, names))
+            return next((web_responses.of_text(text, "text/plain") for text in found), None)
+        for name in names:
             path = self._root / name
             if path.is_file() and path.resolve().is_relative_to(self._root):
                 return web_responses.of_text(path.read_bytes(), "text/plain")
         return None
+
+
+@functools.cache
+def _carried(packed: pathlib.Path) -> dict[str, bytes]:
+    """Return the documents that a wheel carries, by their paths below docs; none in a checkout."""
+    try:
+        files = list(built.unpack(packed.read_bytes()))
+    except OSError:
+        return {}
+    return {
+        name.removeprefix("docs/"): content
+        for name, content, _ in files
+        if name.startswith("docs/") and name.endswith(".md")
+    }
 
 
 def _from_inside(request: requests.HTTPConnection) -> bool:
