@@ -13,12 +13,15 @@ but ``SystemExit``; so the child reports through a pipe how its opening went.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
+import pathlib
 import secrets
 import signal
 import threading
+from multiprocessing import process
 from typing import Any
 
 import celery
@@ -91,10 +94,24 @@ def _name_this_worker(**_: object) -> None:
     except errors.FarmError as error:
         log.critical("worker.not_configured", error=str(error))
         raise SystemExit(error.exit_code) from error
+    _keep_shared_memory_in(hall.directory)
     os.environ["FARM_WORKER"] = f"{hall.host}/{hall.hall}/{secrets.token_hex(3)}"
     reading, writing = os.pipe()
     _reports.append(writing)
     threading.Thread(target=_hear_children, args=(reading, hall), daemon=True).start()
+
+
+def _keep_shared_memory_in(folder: pathlib.Path) -> None:
+    """Let the memory that Celery shares with its child be made in the hall's folder, not in /tmp.
+
+    It is a file that is deleted as soon as it is open; but the folder in /tmp that would be made
+    for it stays when this process is killed. There is no setting for it.
+    """
+    with contextlib.suppress(OSError):  # the child says what is wrong with the hall's folder
+        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            config = process.current_process()._config  # type: ignore[attr-defined]  # noqa: SLF001
+            config["tempdir"] = str(folder)
 
 
 @signals.worker_before_create_process.connect

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import signal
-import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,7 +14,7 @@ import click
 from orchestrator.broadcast.forecast import settings as outlook
 from orchestrator.commands import common, serve_web, services, shell_offers, tables
 from orchestrator.commands import launch as launching
-from orchestrator.common import errors, logs
+from orchestrator.common import errors, files, logs
 from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season import views
 from orchestrator.season.file import load, wording
@@ -150,12 +149,11 @@ def _serve(played: season_simulation.Simulation, speed: float | None, host: str,
     factor = speed or max(1.0, took_seconds / SHOW_SECONDS)
     with (
         serve_web.listen(host, port) as listening,
-        tempfile.TemporaryDirectory(prefix="farm-simulate-") as folder,
+        files.scratch("simulate") as root,
         contextlib.suppress(KeyboardInterrupt),
     ):
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder goes, too
         source = season_simulation.Playback(played.journal, factor, time.monotonic)
-        root = pathlib.Path(folder)
         made = app.create(source, root / "archive", root / "feeds", outlook.Settings(humble=False))
         click.echo(f"farm: the live page is at {serve_web.url(listening)}", err=True)
         click.echo(

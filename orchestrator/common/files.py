@@ -6,6 +6,10 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import shutil
+import stat
+import tempfile
+import time
 from collections.abc import Iterator
 
 from orchestrator.common import errors
@@ -15,6 +19,7 @@ try:
 except ModuleNotFoundError:  # Windows: what writes no file that others write works there
     fcntl = None  # type: ignore[assignment]
 
+MAKING_SECONDS = 60.0  # s: a scratch that is younger may be held in a moment
 _READ_BYTES = 1 << 20  # bytes: one read of a file
 
 
@@ -82,6 +87,32 @@ def is_held(path: pathlib.Path) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+@contextlib.contextmanager
+def scratch(name: str) -> Iterator[pathlib.Path]:
+    """Make a folder ``farm-NAME.*`` among the temporary files, and remove it behind the block.
+
+    What a process that was killed has left there by the same name is removed as well.
+    """
+    prefix = f"farm-{name}."
+    for left in pathlib.Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        if _is_abandoned(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix) as made, held(pathlib.Path(made)):
+        yield pathlib.Path(made)
+
+
+def _is_abandoned(folder: pathlib.Path) -> bool:
+    """Say whether a scratch of this user's was made by a process that is gone."""
+    if fcntl is None:
+        return False  # whose it is cannot be asked on Windows
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    ours = status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode)
+    return ours and time.time() - status.st_mtime > MAKING_SECONDS and not is_held(folder)
 
 
 def sync_directory(directory: pathlib.Path) -> None:

@@ -222,8 +222,8 @@ def look_up(store: Store, repository: str, name: str) -> Revision:
             f"repository: found {repository!r}; allowed: an address (https://…, ssh://…), or a path"
             " of a repository or bundle"
         )
-    with tempfile.TemporaryDirectory(prefix="farm-source-") as scratch:
-        git = _Git(pathlib.Path(scratch), repository)
+    with files.scratch("source") as scratch:
+        git = _Git(scratch, repository)
         commit = git.commit(name)
         message = git.text("log", "-1", "--no-show-signature", "--format=%B", commit)
         tree = git.text("ls-tree", "-r", "-z", commit)

@@ -98,7 +98,7 @@ def test_the_season_is_played_on_the_live_page(tmp_path: pathlib.Path) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0
-    assert not list(tmp_path.glob("farm-simulate-*"))
+    assert not list(tmp_path.glob("farm-simulate.*"))
     result = testing.CliRunner().invoke(
         commands.farm, ["simulate", "demo", "--seed", "7", "--json"]
     )

@@ -110,8 +110,16 @@ def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.
     assert gone(tmp_path)
 
 
-def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -> None:
-    """SIGTERM in mid-game, even twice, leaves no process; the next start plays on to the end."""
+def test_a_farm_that_was_told_to_end_goes_on_next_time(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGTERM in mid-game, even twice, leaves no process; the next start plays on to the end.
+
+    Nor does it leave anything among the temporary files of this machine.
+    """
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     with harness.held(tmp_path / "gate") as hold:
         process = up(tmp_path, "--launch", season(tmp_path, *hold))
         wait_for_game(tmp_path)
@@ -121,6 +129,7 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(tmp_path: pathlib.Path) -
     assert "league.1 is given up: next time it goes on from its last move" in told
     assert "everything is stopped" in told
     assert gone(tmp_path)
+    assert list(temporary.iterdir()) == []
     again = up(tmp_path)
     try:
         harness.wait(lambda: _finished(tmp_path), "the season's end", PATIENCE / harness.BUSY)

@@ -279,7 +279,10 @@ def test_chess960_is_played_from_numbered_positions(tmp_path: pathlib.Path) -> N
 
 
 def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathlib.Path) -> None:
-    """After kill -9 no engine is left, and resuming plays the missing games once each."""
+    """After kill -9 no engine is left, and resuming plays the missing games once each.
+
+    What the killed one left among the temporary files goes with the next match.
+    """
     words = [*table.mating("good", "Good"), *table.mating("bad", "Bad"), "-each", "tc=10"]
     process = table.start(tmp_path, *words, *MANY, "-rounds", "10", "-concurrency", "2")
     try:
@@ -291,7 +294,12 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
     assert {int(number) for number in re.findall(r"Finished game (\d+) ", told)} <= kept
     harness.wait(lambda: not table.survivors(tmp_path), "the end of every process")
     seed = json.loads((tmp_path / "g.pgn.jsonl").read_text().splitlines()[0])["seed"]
+    scratches = list((tmp_path / table.SCRATCH).iterdir())
+    assert scratches
+    for left in scratches:
+        os.utime(left, (0, 0))
     found = table.run_json(tmp_path, "-resume", "-pgnout", "g.pgn")
+    assert not list((tmp_path / table.SCRATCH).iterdir())
     assert (found["complete"], found["played"], found["seed"]) == (True, 20, seed)
     assert found["matches"][0]["pentanomial"] == [0, 0, 0, 0, 10]
     numbers = [game["number"] for game in table.games(tmp_path / "g.pgn.jsonl")]

@@ -13,14 +13,13 @@ import pathlib
 import secrets
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import click
 
 from orchestrator import contract
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import (
     adaptive_schedule,
@@ -180,8 +179,7 @@ def _play(
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
     threads = max(here, default=1)
     apart = settings.ponders and len(here) > 1  # else no two think at once on this machine
-    with tempfile.TemporaryDirectory(prefix="farm-match-") as folder:
-        scratch = pathlib.Path(folder)
+    with files.scratch("match") as scratch:
         with cores.held(settings.concurrency, threads, settings.cpus, apart=apart) as share:
             if apart:
                 _check_cores(settings, threads, share)

@@ -14,12 +14,11 @@ import os
 import pathlib
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 
 from orchestrator import contract
-from orchestrator.common import errors, output
+from orchestrator.common import errors, files, output
 from orchestrator.contract import remote
 from orchestrator.testmatch import match_journal, standings
 from orchestrator.testmatch import orders as testmatch_orders
@@ -184,7 +183,7 @@ def play(options: Options) -> int:
     )
     with (
         cores.held(options.concurrency, options.threads, options.cpus) as share,
-        tempfile.TemporaryDirectory(prefix="farm-work-") as scratch,
+        files.scratch("work") as scratch,
     ):
         if not share.bound:
             player.say(
@@ -199,7 +198,7 @@ def play(options: Options) -> int:
             player,
             table,
             player,
-            pathlib.Path(scratch),
+            scratch,
             player.more,
             player,
         ).run(list(player.more()))

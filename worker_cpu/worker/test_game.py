@@ -16,11 +16,10 @@ import os
 import pathlib
 import secrets
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator import contract
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 from orchestrator.ledger import seat_store, store
 from worker_cpu import settings
 from worker_cpu.engines import handles
@@ -56,8 +55,8 @@ def play(
             raise errors.RefusedError(
                 f"a game runs in {hall_name}; test games are played while the season is at a gate"
             )
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="farm-test-"))
-        yield from _games(orders, configured, lock, pathlib.Path(scratch), official)
+        scratch = stack.enter_context(files.scratch("test"))
+        yield from _games(orders, configured, lock, scratch, official)
 
 
 def _search_path(environment: Mapping[str, str]) -> str:
