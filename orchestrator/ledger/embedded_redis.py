@@ -132,6 +132,14 @@ def _quoted(path: pathlib.Path) -> str:
     return f'"{text}"'
 
 
+def _remove_short(socket: pathlib.Path | None) -> None:
+    """Remove a socket that nobody listens on, if it has a directory of its own."""
+    if socket is not None and socket.parent.name.startswith(SHORT_PREFIX):
+        with contextlib.suppress(OSError):
+            socket.unlink(missing_ok=True)
+            socket.parent.rmdir()
+
+
 class EmbeddedRedis:
     """One Redis server over one data directory.
 
@@ -204,16 +212,23 @@ class EmbeddedRedis:
             finally:
                 os.close(lock)
             return True
+        self._socket = self._told_socket() or self._socket
+        return False
+
+    def _told_socket(self) -> pathlib.Path | None:
+        """Return the socket of the server that was started last, None where none was."""
         with contextlib.suppress(FileNotFoundError):
             path = urllib.parse.urlsplit((self.data_dir / "redis.url").read_text("utf-8")).path
-            self._socket = pathlib.Path(urllib.parse.unquote(path.strip()))
-        return False
+            return pathlib.Path(urllib.parse.unquote(path.strip()))
+        return None
 
     def _launch(self, lock: int) -> None:
         binary = self._binary or find_server()[0]
         if self._process is not None:
             self._process.wait()  # it has given the lock back, so it has ended
-        self._socket = self._socket or self._choose_socket()
+        if self._socket is None:
+            _remove_short(self._told_socket())  # of a server that was killed with its owner
+            self._socket = self._choose_socket()
         # Where clients find it; before the start, so that it is there while the lock is held.
         files.write(self.data_dir / "redis.url", f"{self.url}\n".encode())
         config = self.data_dir / "redis.conf"
@@ -309,10 +324,7 @@ class EmbeddedRedis:
                 return
 
     def _forget(self) -> None:
-        if self._socket is not None and self._socket.parent.name.startswith(SHORT_PREFIX):
-            with contextlib.suppress(OSError):
-                self._socket.unlink(missing_ok=True)
-                self._socket.parent.rmdir()
+        _remove_short(self._socket)
         if self._owner is not None:
             os.close(self._owner)
         self._process = self._socket = self._owner = None

@@ -10,7 +10,9 @@ import signal
 import stat
 import subprocess
 import sys
+import urllib.parse
 
+import harness
 import kombu
 import pytest
 import redis
@@ -89,6 +91,22 @@ def test_a_long_path_gets_a_short_socket(tmp_path: pathlib.Path) -> None:
         assert embedded_redis.running_url(deep) == own.url
         ledger.set_mirrored("s1", 1)
     assert not socket.parent.exists()
+
+
+def test_the_short_socket_of_a_killed_farm_goes_with_the_next_start(tmp_path: pathlib.Path) -> None:
+    """Owner and server were killed: what they left among the temporary files is removed."""
+    deep = tmp_path / ("d" * 120)
+    owner = subprocess.run(
+        [sys.executable, "-c", OWNER, deep], capture_output=True, text=True, check=False
+    )
+    os.kill(int(owner.stdout), signal.SIGKILL)
+    harness.wait(lambda: embedded_redis.running_url(deep) is None, "the server's end")
+    url = (deep / "redis.url").read_text().strip()
+    socket = pathlib.Path(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
+    assert socket.parent.is_dir()
+    with embedded_redis.EmbeddedRedis(deep) as own:
+        assert own.socket.parent != socket.parent
+        assert not socket.parent.exists()
 
 
 def test_a_server_that_does_not_start_shows_its_log(tmp_path: pathlib.Path) -> None:
