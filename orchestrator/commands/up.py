@@ -182,6 +182,7 @@ def up(
             console.print(told, soft_wrap=True)
         if page is not None:
             console.print(_address(page, web_port))
+            console.print(f"farm: the documents are at {serve_web.url(page)}docs")
         awaited = chosen if until_finished else None
         shown = up_screen.Screen(
             ledger,
@@ -254,7 +255,7 @@ def _listen(wanted: int | None) -> socket.socket:
 def _address(page: socket.socket, wanted: int | None) -> str:
     other = wanted is None and page.getsockname()[1] != serve_web.PORT
     taken = f" (port {serve_web.PORT} is taken)" if other else ""
-    return f"farm: the live page is at {serve_web.url(page)}{taken}, the documents below /docs"
+    return f"farm: the live page is at {serve_web.url(page)}{taken}"
 
 
 def _farm(
