@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, TypeAlias, get_args
@@ -35,6 +36,10 @@ Played: TypeAlias = Sequence[tuple[str, boards.Reached]]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NO_LINES: Mapping[int, Sequence[str]] = {}
 _BRACES = str.maketrans("{}", "()")
+_TAG = re.compile(r'\s*\[\s*(\w+)\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_ESCAPED = re.compile(r"\\(.)")
+_LAST_WORD = re.compile(r"(?:\A|(?<=[\s}]))(?:1-0|0-1|1/2-1/2|\*)\Z")
+_ROSTER = ("Event", "Site", "Date", "Round", "White", "Black", "Result")
 
 
 def pgn(
@@ -114,6 +119,44 @@ def _position_tags(start: chess.Board, variant: boards.Variant) -> dict[str, str
         return {}
     shown = {"FEN": start.fen(), "SetUp": "1"}
     return shown if variant == "standard" else shown | {"Variant": variant}
+
+
+# -- a game whose result is not that of its moves -----------------------------------------
+
+
+def read_tags(text: str) -> dict[str, str]:
+    """Return the tags that a game's PGN begins with."""
+    return _head(text)[0]
+
+
+def retold(text: str, tags: Mapping[str, str], remark: str) -> str:
+    """Return a game's PGN with other tags, their result behind the moves, and a last remark.
+
+    The moves and what was said of them stay. The remark goes into the last comment, where there
+    is one: viewers keep one comment of a move.
+    """
+    _, end = _head(text)
+    movetext = _LAST_WORD.sub("", text[end:].strip()).rstrip()
+    told = _comment(remark)
+    if movetext.endswith("}"):
+        movetext = f"{movetext[:-1].rstrip()};"
+    else:
+        told = f"{{{told}"
+    roster = {name: tags[name] for name in _ROSTER if name in tags}
+    in_order = roster | {name: value for name, value in sorted(tags.items()) if value}
+    tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in in_order.items()]
+    ending = _wrap([f"{told}}}", tags.get("Result", "*")])
+    return "\n".join([*tag_lines, "", *filter(None, [movetext]), *ending, "", ""])
+
+
+def _head(text: str) -> tuple[dict[str, str], int]:
+    """Return the tags of a game and where they end."""
+    tags: dict[str, str] = {}
+    end = 0
+    while tag := _TAG.match(text, end):
+        tags.setdefault(tag[1], _ESCAPED.sub(r"\1", tag[2]))
+        end = tag.end()
+    return tags, end
 
 
 # -- movetext ------------------------------------------------------------------------

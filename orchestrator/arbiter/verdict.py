@@ -30,7 +30,7 @@ _TERMINATION: Final = {
     contract.Ending.DISCONNECT: "abandoned",
     contract.Ending.STALL: "stalled connection",
     contract.Ending.ILLEGAL: "illegal move",
-    **dict.fromkeys(_ADJUDICATED, "adjudication"),
+    **dict.fromkeys((*_ADJUDICATED, contract.Ending.ORGANIZERS), "adjudication"),
     contract.Ending.FALSE_CLAIM: "rules infraction",
 }
 _DRAWS: Final = {

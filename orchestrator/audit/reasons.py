@@ -70,6 +70,11 @@ def board(game: reading.Game) -> contract.Ending | None:
     return next((ending for word, ending in _BOARD if word in text), None)
 
 
+def annulled(game: reading.Game) -> bool:
+    """Say whether a game counts for nobody by the farm's record."""
+    return game.result is None and game.tags.get("Termination", "").lower() == "annulled"
+
+
 def unknown(game: reading.Game) -> bool:
     """Say whether the record tells no reason, or only that somebody adjudicated."""
     return all(text.lower() in _VAGUE for text in _tags(game))

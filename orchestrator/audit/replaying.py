@@ -97,6 +97,8 @@ def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[
     counts = {name: {"recorded": 0, "reproduced": 0} for name in (*reasons.RULES, BOARD)}
     mismatches: list[dict[str, Any]] = []
     for game in games:
+        if reasons.annulled(game):
+            continue  # its end is told in words, and no result is at stake
         recorded, (outcome, ply) = _recorded(game), end(game, rules)
         computed = None if outcome is None else _Reason.of(outcome)
         if recorded is not None:

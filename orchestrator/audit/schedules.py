@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.audit import reading, rules, tables
+from orchestrator.audit import reading, reasons, rules, tables
 from orchestrator.season.formats import base, match, round_robin
 
 _Pair = tuple[str, str]
@@ -55,7 +55,7 @@ def counted(games: Sequence[reading.Game]) -> list[reading.Game]:
         sides, round_tag = (game.white, game.black), game.tags.get("Round", "?")
         at_once = after is not None and sides == (after.white, after.black)
         later = round_tag != "?" and again[*sides, round_tag] > game.number
-        return game.result is None and (at_once or later)
+        return game.result is None and not reasons.annulled(game) and (at_once or later)
 
     nexts = itertools.zip_longest(games, games[1:])
     return [game for game, after in nexts if game and not dropped(game, after)]

@@ -36,22 +36,39 @@ def standing(
     """Return the table, best first; ``crashes`` annul an engine's results, 0 never."""
     out = set(exclude)
     results = [(game, fact) for game in games if (fact := finished(game)) is not None]
-    counted = _count(results, seeds, out)
+    annulled = [(game, fact) for game in games if (fact := _crash_of_annulled(game)) is not None]
+    counted = _count(results, annulled, seeds, out)
     if crashes:
         out |= {engine for engine, number in counted.crashed.items() if number >= crashes}
-        counted = _count(results, seeds, out)
+        counted = _count(results, annulled, seeds, out)
     return [_row(row, counted) for row in standings.rank(counted, chain)]
 
 
 def _count(
     results: Iterable[tuple[reading.Game, contract.GameFinished]],
+    annulled: Iterable[tuple[reading.Game, contract.GameFinished]],
     seeds: Sequence[str],
     out: Iterable[str],
 ) -> tally.Tally:
     counted = tally.Tally(tuple(seeds), out)
     for game, fact in results:
         counted.add(game.white, game.black, fact)
+    for game, fact in annulled:
+        counted.add_annulled(game.white, game.black, fact)
     return counted
+
+
+def _crash_of_annulled(game: reading.Game) -> contract.GameFinished | None:
+    """Return the crash in a game that counts for nobody: it stays counted (S16-15d)."""
+    ending = reasons.ending(game)
+    if not reasons.annulled(game) or ending not in tally.CRASHES:
+        return None
+    words = game.tags.get("TerminationDetails", "")
+    loser: contract.Side = "white" if "White" in words else "black"
+    outcome = contract.Outcome(
+        result=verdict.loss_of(loser), ending=ending, loser=loser, details=""
+    )
+    return verdict.untold(outcome, str(game.number))
 
 
 def finished(game: reading.Game) -> contract.GameFinished | None:

@@ -7,6 +7,7 @@ same documents and files from the same journal; the season never waits for it (S
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import pathlib
@@ -33,7 +34,7 @@ from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.feeds import kibitzing, live_game
 from orchestrator.broadcast.feeds.tcec import index, names
 from orchestrator.common import errors
-from orchestrator.season import current
+from orchestrator.season import current, published
 from orchestrator.season.fold import events
 from orchestrator.season.fold import state as season_state
 
@@ -194,6 +195,8 @@ class Projector:
         touched |= {game.event for game in recorded}
         if season.state.seq != before or recorded:
             self._keep_games(season, recorded)
+            if season.changes.corrected:
+                self._keep_corrected(season)
             self._tell(self._render(season, touched))
 
     def _fold(self, season: season_view.Season) -> tuple[set[str], list[messages.Message]]:
@@ -217,12 +220,25 @@ class Projector:
             event = season.state.events[game.event]
             if game.finished is None or game.id not in event.order:
                 continue
-            text = self.album.pgn(season.id, game.id, game.finished.attempt)
+            text = season.pgn(game)
             if text is not None:
                 number = event.order.index(game.id) + 1
                 stem = names.stem(season.state, event)
                 self._directory.write({f"archive/{stem}_{number}.pgn": text})
                 self._keep_comments(season.id, game.id, game.finished.attempt, stem)
+
+    def _keep_corrected(self, season: season_view.Season) -> None:
+        """Write games whose result counts otherwise by now again, withdraw those to be replayed."""
+        paired = collections.Counter(game.event for game in season.state.games.values())
+        for event in season.state.events.values():
+            stem = names.stem(season.state, event)
+            games_by_number = dict(enumerate(map(season.state.game, event.order), start=1))
+            for number in range(1, paired[event.id] + 1):
+                game, name = games_by_number.get(number), f"archive/{stem}_{number}.pgn"
+                if game is None or game.finished is None:
+                    self._directory.withdraw(name)
+                elif published.corrected(season.state, game) and (text := season.pgn(game)):
+                    self._directory.write({name: text})
 
     def _keep_comments(self, season: str, game: str, attempt: str, stem: str) -> None:
         """Write what kibitzers found in a finished game into TCEC's archive."""

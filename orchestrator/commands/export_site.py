@@ -67,8 +67,7 @@ def export_site(
     except OSError as error:
         raise errors.HostError(f"{folder} cannot be written: {errors.reason(error)}") from error
     state = made.season.state
-    games = sum(event.tally.games for event in state.events.values())
-    summary = {"season": state.launched.id, "games": games, "replays": replayed}
+    summary = {"season": state.launched.id, "games": made.games, "replays": replayed}
     _say(state.launched.season.name, summary, folder, as_json=as_json)
 
 

@@ -12,7 +12,7 @@ import click
 import rich.table
 
 from orchestrator import contract
-from orchestrator.audit import reading
+from orchestrator.audit import reading, reasons
 from orchestrator.commands import common, launch, season_change, shell_offers
 from orchestrator.common import errors, output
 from orchestrator.ledger import api
@@ -102,11 +102,15 @@ def _of_file(
 
 
 def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
-    """Return the games with their texts, and the file's SHA-256; raise ``UsageError``."""
+    """Return the games with their texts, and the file's SHA-256; raise ``UsageError``.
+
+    Annulled games of another season count for nobody: they are passed over.
+    """
     games = reading.archive([path])
     texts = reading.chunks(reading.text_of(path))
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    return list(zip(games, texts, strict=True)), sha256
+    pairs = zip(games, texts, strict=True)
+    return [(game, text) for game, text in pairs if not reasons.annulled(game)], sha256
 
 
 def _name(text: str) -> tuple[str, str]:

@@ -187,7 +187,7 @@ def void(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> Non
 def withdraw(engine: str, event: str, act: season_change.Act) -> None:
     """Take ENGINE out of a running event: its results are annulled, it ranks last.
 
-    The season must be paused or held.
+    Annulled games are not played again. The season must be paused or held.
 
     Example: farm withdraw chiron --event stage-3 --reason "author"
     """

@@ -43,7 +43,8 @@ def options(
         type=click.Choice(get_args(amendment_entries.Played)),
         default=played,
         show_default=True,
-        help="Games it has played: count for the substitute, for nobody, or are played again.",
+        help="Games it has played: count for the substitute (keep), for nobody and are not played"
+        " again (annul), or are played again (replay).",
     )
     return lambda function: who(entry(games(function)))
 
@@ -120,7 +121,10 @@ def _require_unique(entry: model.EngineEntry, others: Sequence[model.EngineEntry
 
 def in_words(fact: dict[str, Any]) -> str:
     """Say what follows from a replaced engine."""
-    done = {"keep": "", "annul": f", {len(fact['annulled'])} played games count for nobody"}
+    done = {
+        "keep": "",
+        "annul": f", {len(fact['annulled'])} played games are annulled and not played again",
+    }
     done["replay"] = f", {len(fact['replays'])} games are played again"
     seat = f"{fact['substitute']['id']} plays {fact['event']} in the seat of {fact['engine']}"
     if fact["played"] == "keep" and not fact["games"]:

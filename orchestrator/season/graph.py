@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from orchestrator import contract
+from orchestrator.season import published
 from orchestrator.season.fold import events, orders, pairing, plan
 from orchestrator.season.fold import state as season_state
 
@@ -276,7 +277,9 @@ def _game(state: season_state.SeasonState, game: events.Game, passing: _Passing)
     event = state.events[game.event]
     white, black = (orders.pinned(state, event, engine).name for engine in (game.white, game.black))
     label = f"{game.round} {white} - {black}"
-    if state.dropped(game):
+    if published.annulled(state, game):
+        label = f"{label} annulled"
+    elif state.dropped(game):
         label = f"{label} cancelled"
     elif game.finished is not None:
         label = f"{label} {game.finished.result}"

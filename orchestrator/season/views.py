@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.season import blockers, decisions
+from orchestrator.season import blockers, decisions, published
 from orchestrator.season.file import wording
 from orchestrator.season.fold import (
     crosstable,
@@ -214,10 +214,8 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
         "black": name(state, paired.black, paired.event),
         "running": running is not None,
         "result": None,
-        "cancelled": state.dropped(paired),
-        "annulled": not {paired.white, paired.black}.isdisjoint(
-            state.events[paired.event].tally.excluded
-        ),
+        "cancelled": state.dropped(paired) and played is None,
+        "annulled": published.annulled(state, paired),
     }
     if running is not None:
         row["started_ms"] = running.started_ms
@@ -226,7 +224,7 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
             "result": played.result,
             "ending": played.ending.value,
             "details": played.details,
-            "note": played.note,
+            "note": published.note(state, paired),
             "plies": played.plies,
             "started_ms": played.started_ms,
             "duration_seconds": round((played.ended_ms - played.started_ms) / 1000, 1),
@@ -238,8 +236,8 @@ def game(state: season_state.SeasonState, game_id: str) -> dict[str, Any]:
 
 
 def _opening(state: season_state.SeasonState, paired: events.Game) -> str:
-    if paired.finished is not None and paired.finished.imported:
-        return ""  # it was played elsewhere, and its drawn opening is still to come
+    if paired.finished is not None and (paired.finished.imported or published.unplayed(paired)):
+        return ""  # its drawn opening was not played, and may be still to come
     return openings.of_game(state, paired).name
 
 

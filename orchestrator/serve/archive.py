@@ -105,8 +105,8 @@ class SeasonArchive:
         """Return the path of an event's PGN."""
         return self.directory / f"{_name(event)}.pgn"
 
-    def extend_event(self, event: str, game: str) -> None:
-        """Add an archived game to the end of its event's PGN.
+    def extend_event(self, event: str, text: bytes) -> None:
+        """Add a game's PGN to the end of its event's.
 
         What a power cut leaves of it is found by ``ends_with``; a disk that refuses it keeps none.
         """
@@ -114,7 +114,7 @@ class SeasonArchive:
         is_new = not path.exists()
         with path.open("ab", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
-            left = memoryview(_entry(self.pgn(game) or b""))
+            left = memoryview(_entry(text))
             try:
                 while left:
                     left = left[file.write(left) :]
@@ -126,13 +126,12 @@ class SeasonArchive:
         if is_new:
             files.sync_directory(path.parent)
 
-    def ends_with(self, event: str, games: Iterable[str]) -> bool:
-        """Say whether an event's PGN ends with the first of ``games`` that is in the archive.
+    def ends_with(self, event: str, last: bytes | None) -> bool:
+        """Say whether an event's PGN ends with that of a game; None: it must be empty, or missing.
 
         Of a file that was cut off in the middle of a game, or before it, it does not. Only the
-        end of the file is read; where no game is archived it must be empty, or missing.
+        end of the file is read.
         """
-        last = next(filter(None, map(self.pgn, games)), None)
         wanted = b"" if last is None else _entry(last)
         try:
             with self.event_pgn(event).open("rb") as file:
@@ -142,9 +141,17 @@ class SeasonArchive:
         except FileNotFoundError:
             return not wanted
 
-    def rebuild_event(self, event: str, games: Iterable[str]) -> None:
-        """Write an event's PGN again from the folders of its games, in the given order."""
-        content = b"".join(_entry(pgn) for pgn in map(self.pgn, games) if pgn is not None)
+    def holds(self, event: str, texts: Iterable[bytes]) -> bool:
+        """Say whether an event's PGN is that of these games, in this order, and nothing else."""
+        wanted = joined(texts)
+        try:
+            return self.event_pgn(event).read_bytes() == wanted
+        except FileNotFoundError:
+            return not wanted
+
+    def rebuild_event(self, event: str, texts: Iterable[bytes]) -> None:
+        """Write an event's PGN again of its games' PGN, in the given order."""
+        content = joined(texts)
         if content or self.event_pgn(event).exists():
             files.write(self.event_pgn(event), content)
 
@@ -167,6 +174,11 @@ def closed(root: pathlib.Path, season: str) -> int:
         return int(closing["entries"]) if sizes == closing["events"] else 0
     except (OSError, ValueError, LookupError, TypeError):
         return 0
+
+
+def joined(texts: Iterable[bytes]) -> bytes:
+    """Return the PGN of several games as one."""
+    return b"".join(map(_entry, texts))
 
 
 def _entry(pgn: bytes) -> bytes:

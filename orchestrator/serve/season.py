@@ -18,7 +18,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.ledger import api, journal_mirror, store
-from orchestrator.season import decide
+from orchestrator.season import decide, published
 from orchestrator.season.fold import amendment_entries, entries, events, orders, pairing, state
 from orchestrator.serve import archive, backoff, interruptions
 
@@ -28,9 +28,6 @@ SERVE = "serve"  # who journals what the rules decide
 BATCH = 1_000  # entries read at once: bounds memory, not work
 STEPS = 20  # decisions of one pass: a season that has many more lets the others have theirs
 KEPT = 1_000  # archived games whose records may still be in Redis: more than one pass archives
-REARRANGING = frozenset(  # the event's PGN is written again
-    {"game_voided", "events_undone", "engine_replaced", "games_imported"}
-)
 
 
 _PAIRING = futures.ThreadPoolExecutor(1, "pairing")  # for all seasons: rounds are rare
@@ -248,8 +245,9 @@ class SeasonRunner:
                 self._keep_given_up(entry)
             elif entry.kind == "games_imported":
                 self._keep_imported(entry)
-        if any(entry.kind in REARRANGING for entry in self._to_archive):
-            self._rebuild_events()
+        if any(entry.kind in published.CORRECTIONS for entry in self._to_archive):
+            for event in self.state.events.values():
+                self._rebuild_event(event)
         games = any(entry.kind == "game_finished" for entry in self._to_archive)
         self._to_archive = [
             entry
@@ -286,19 +284,25 @@ class SeasonRunner:
         finished = (e.data["game"] for e in self._to_archive if e.kind == "game_finished")
         doubtful = {self.state.game(game).event for game in finished}
         for event in self.state.events.values():
-            last = (game for game in reversed(event.order) if self.state.game(game).finished)
-            if event.id in doubtful or not self._archive.ends_with(event.id, last):
+            games = [self.state.game(game) for game in event.order]
+            last = next(filter(None, map(self._published, reversed(games))), None)
+            ends = self._archive.ends_with(event.id, last)
+            corrected = any(published.corrected(self.state, game) for game in games)
+            if event.id in doubtful or corrected or not ends:
                 self._rebuild_event(event)
         self._looked_at = True
 
-    def _rebuild_events(self) -> None:
-        for event in self.state.events.values():
-            self._rebuild_event(event)
-
     def _rebuild_event(self, event: events.EventState) -> None:
-        played = [game for game in event.order if self.state.game(game).finished]
-        self._archive.rebuild_event(event.id, played)
+        texts = list(published.of_event(self.state, event, self._archive.pgn))
+        if not self._archive.holds(event.id, texts):
+            self._archive.rebuild_event(event.id, texts)
         self._appended.pop(event.id, None)
+
+    def _published(self, game: events.Game) -> bytes | None:
+        """Return the PGN of a game as it is published."""
+        if game.finished is None:
+            return None
+        return published.pgn(self.state, game, self._archive.pgn(game.id))
 
     def _keep_game(self, entry: contract.Entry) -> None:
         finished = contract.GameFinished.model_validate(entry.data)
@@ -334,10 +338,12 @@ class SeasonRunner:
         """Add a game to its event's PGN: behind the others, or, played again, in its place."""
         event = self.state.events[self.state.game(game).event]
         index = self._place_behind(event, game)
-        if index is None:
-            self._rebuild_event(event)
+        paired = self.state.game(game)
+        text = self._published(paired)
+        if index is None or text is None or published.corrected(self.state, paired):
+            self._rebuild_event(event)  # a result that came late does not count, or stands there
         else:
-            self._archive.extend_event(event.id, game)
+            self._archive.extend_event(event.id, text)
             self._appended[event.id] = (game, index)
 
     def _place_behind(self, event: events.EventState, game: str) -> int | None:

@@ -223,6 +223,27 @@ def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pa
     assert "Qh4#" in (kept / "league.pgn").read_text()
 
 
+def test_an_imported_game_is_published_as_it_counts(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Annulled games of the file are passed over; a corrected one has the result that was set."""
+    path = pathlib.Path(old_pgn(offered(ledger), "league.3", tmp_path / "old.pgn"))
+    annulled = (
+        '[Event "x"]\n[White "A"]\n[Black "B"]\n[Result "*"]\n[Termination "annulled"]\n\n*\n'
+    )
+    path.write_text(f"{annulled}\n{path.read_text()}")
+    told = json.loads(farm("import", str(path), *WHY, "--json"))
+    assert [line["game"] for line in told["games"]] == ["league.3"]
+    farm("adjudicate", "league.3", "--result", "1/2-1/2", *WHY)
+    harness.serve_once(ledger, tmp_path / "archive")
+    kept = tmp_path / "archive" / "test"
+    assert "0-1" in (kept / "games" / "league.3" / "game.pgn").read_text()
+    told = " ".join((kept / "league.pgn").read_text().split())
+    assert '[Result "1/2-1/2"]' in told
+    assert "Qh4# {the organizers set 1/2-1/2 instead of 0-1" in told
+    assert told.endswith("played: 0-1} 1/2-1/2")
+
+
 def test_a_hall_that_was_away_tells_nothing_of_an_imported_game(
     ledger: store.RedisLedger, tmp_path: pathlib.Path
 ) -> None:

@@ -337,7 +337,7 @@ class ScheduledGame(Answer):
     running: bool
     cancelled: bool
     annulled: bool
-    """An engine of it was taken out of the event: the result does not count."""
+    """It was played and counts for nobody: `note` says why. It is not cancelled then."""
     result: contract.Result | None
     estimated_start_ms: int | None = None
     """By the pace so far; absent where it has begun or is never played."""
@@ -854,6 +854,8 @@ class Game(Answer):
     """What kibitzers thought of the positions before."""
     recorded: bool | None = None
     """Of a finished game: false where its moves are not known."""
+    annulled: bool | None = None
+    """Of a finished game: true where its result counts for nobody, `note` says why."""
     note: str | None = None
     ending: contract.Ending | None = None
     interruptions: tuple[Interruption, ...] | None = None

@@ -288,11 +288,12 @@ def start_number(order: contract.GameOrder) -> int | None:
 
 
 def finished(
-    record: contract.GameRecord, line: GameLine, *, recorded: bool = True
+    record: contract.GameRecord, line: GameLine, *, recorded: bool = True, annulled: bool = False
 ) -> dict[str, Any]:
     """Return a finished game, whole; ``line`` holds its plies.
 
-    Without ``recorded`` only the journal tells of it, which holds no moves.
+    Without ``recorded`` only the journal tells of it, which holds no moves; an ``annulled`` one
+    counts for nobody.
     """
     allowed = record.order.limits
     return head(line) | {
@@ -302,6 +303,7 @@ def finished(
         "black": card(record.order.black, allowed, reported(record.black), record.black.id_author),
         "plies": [shown.data() for shown in line.shown],
         "result": record.outcome.result,
+        "annulled": annulled,
         "details": record.outcome.details,
         "note": redact.text(record.outcome.note),
         "ending": record.outcome.ending.value,

@@ -14,6 +14,7 @@ from orchestrator import contract
 from orchestrator.audit import reading, remarks
 from orchestrator.broadcast.content import game_store, games
 from orchestrator.common import errors, text
+from orchestrator.season import published
 from orchestrator.season.fold import events, orders
 from orchestrator.season.fold import state as season_state
 
@@ -24,16 +25,22 @@ _UNTIMED: Final = dict.fromkeys(("move_ms", "white_clock_ms", "black_clock_ms"))
 
 
 class Replay(NamedTuple):
-    """A finished game; ``recorded`` says whether its moves are known, ``timed`` its clocks."""
+    """A finished game; ``recorded`` says whether its moves are known, ``timed`` its clocks.
+
+    An ``annulled`` one counts for nobody.
+    """
 
     record: contract.GameRecord
     line: games.GameLine
     recorded: bool = True
     timed: bool = True
+    annulled: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return all of the game."""
-        document = games.finished(self.record, self.line, recorded=self.recorded)
+        document = games.finished(
+            self.record, self.line, recorded=self.recorded, annulled=self.annulled
+        )
         return (
             document
             if self.timed
@@ -57,11 +64,9 @@ def of_game(
         return None
     if not finished.imported:
         record = album.game(state.launched.id, game.id, finished.attempt)
-        return (
-            _bare(state, game, finished)
-            if record is None
-            else Replay(record, games.of_record(record))
-        )
+        if record is None or published.unplayed(game):
+            return _bare(state, game, finished)
+        return _corrected(state, game, Replay(record, games.of_record(record)))
     pgn = album.pgn(state.launched.id, game.id, finished.attempt)
     try:
         replay = None if pgn is None else _imported(state, game, finished, pgn.decode())
@@ -70,15 +75,22 @@ def of_game(
     return replay or _bare(state, game, finished)
 
 
+def _corrected(state: season_state.SeasonState, game: events.Game, replay: Replay) -> Replay:
+    """Return a replay with the result that counts."""
+    record = published.record(state, game, replay.record)
+    return replay._replace(record=record, annulled=published.annulled(state, game))
+
+
 def _bare(
     state: season_state.SeasonState, game: events.Game, finished: contract.GameFinished
 ) -> Replay:
     """Return what the journal alone tells of a game."""
     order = orders.game_order(state, game.id).model_copy(update={"progress": None})
-    if finished.imported:  # its drawn opening is still to come, or never comes
+    if finished.imported or published.unplayed(game):
+        # its drawn opening is still to come, or never comes
         order = order.model_copy(update={"opening": contract.Opening()})
     record, line = record_of(order, finished, ())
-    return Replay(record, line, recorded=False)
+    return _corrected(state, game, Replay(record, line, recorded=False))
 
 
 def _imported(
@@ -95,7 +107,7 @@ def _imported(
     order = orders.game_order(state, game.id).model_copy(update=update)
     plies = tuple(plies_of(order, read))
     record, line = record_of(order, finished, plies)
-    return Replay(record, line, timed=has_clocks(read))
+    return _corrected(state, game, Replay(record, line, timed=has_clocks(read)))
 
 
 def plies_of(order: contract.GameOrder, read: reading.Game) -> Iterator[contract.PlyRecord]:

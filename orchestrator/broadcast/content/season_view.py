@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from orchestrator import contract
 from orchestrator.broadcast.content import audit_log, game_store, inflight
+from orchestrator.season import published
 from orchestrator.season.fold import entries, events
 from orchestrator.season.fold import state as season_state
 
@@ -75,6 +76,7 @@ class Changes:
     games: set[str] = dataclasses.field(default_factory=set)
     results: set[str] = dataclasses.field(default_factory=set)  # those that have been finished
     paired: set[str] = dataclasses.field(default_factory=set)  # events with new games
+    corrected: bool = False  # games that were published are published otherwise
 
     def note(self, entry: contract.Entry) -> None:
         """Take note of an entry."""
@@ -87,6 +89,7 @@ class Changes:
             self.paired.add(str(entry.data["event"]))
         else:
             self.whole = True
+            self.corrected |= entry.kind in published.CORRECTIONS
 
 
 class Season:
@@ -145,7 +148,17 @@ class Season:
         """Return the little that tables need of a finished game, None without its record."""
         if game.finished is None or game.finished.imported:
             return None
-        return self._album.brief(self.id, game.id, game.finished)
+        brief = self._album.brief(self.id, game.id, game.finished)
+        if brief is None or not published.corrected(self.state, game):
+            return brief
+        return dataclasses.replace(brief, r_mobility="")
+
+    def pgn(self, game: events.Game) -> bytes | None:
+        """Return the PGN of a finished game as it is published, None where there is none (yet)."""
+        if game.finished is None:
+            return None
+        played = self._album.pgn(self.id, game.id, game.finished.attempt)
+        return published.pgn(self.state, game, played)
 
     def changed(self) -> Changes:
         """Return what has changed since the last call."""

@@ -23,6 +23,7 @@ from orchestrator.broadcast.content import (
 from orchestrator.broadcast.feeds import files, kibitzing
 from orchestrator.broadcast.feeds.tcec import live as tcec_live
 from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
+from orchestrator.season import published
 from orchestrator.season.fold import events, orders
 
 
@@ -220,21 +221,24 @@ class Follower:
         front: bool,
     ) -> list[messages.Message]:
         """Show a finished game once, as soon as its record is there."""
-        attempt = finished.attempt
-        if self._last_shown.get(season.id) == f"{attempt} {front}":
+        attempt, version = finished.attempt, published.version(season.state, last)
+        if self._last_shown.get(season.id) == f"{version} {front}":
             return []
-        text = self._album.pgn(season.id, last.id, attempt) if finished.record_sha256 else b""
+        text = season.pgn(last) if finished.record_sha256 else b""
         replay = None if text is None else replays.of_game(season.state, last, self._album)
         if replay is None or (text and not replay.recorded):
             return []  # its record is on its way
-        self._last_shown[season.id] = f"{attempt} {front}"
+        self._last_shown[season.id] = f"{version} {front}"
         whole, line = replay.record, replay.line
         self._last_lines[season.id] = attempt, line
         # Whole, as the ledger may have forgotten its last plies before they were read.
         shown = self._put(season, replay.document())
         if not front:
             return shown
-        text, tags = text or pgn_record.pgn(whole).encode(), pgn_record.tags(whole)
+        tags = published.tags(season.state, last, pgn_record.tags(whole))
+        if not text:
+            played = pgn_record.pgn(whole).encode()
+            text = published.pgn(season.state, last, played) or played
         options = [games.reported(whole.white), games.reported(whole.black)]
         data = tcec_live.document(line.shown, tags, options, changed=True)
         self._write(text, data, finished.ended_ms)

@@ -168,7 +168,7 @@ def table(event: Plain, schedule: Sequence[Plain]) -> list[str]:
         line_start = f"{rank:<6}{name:<{wide}}{row['games']:<7}{row['points']:<8}"
         lines.append(line_start + "".join(f"{text:<{cell}}" for text in texts))
     lines += ["", f"TOTAL GAMES = {event['statistics']['games']}", ""]
-    done = [game for game in schedule if game["result"] and not game["cancelled"]]
+    done = [game for game in schedule if game["result"] and not game["annulled"]]
     lines += ["GAME NO.   WHITE   BLACK   RESULT", "-" * len(head)]
     lines += [
         f"{game['number']}   {_clean(game['white'])}   {_clean(game['black'])}   {game['result']}"

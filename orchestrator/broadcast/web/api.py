@@ -17,6 +17,7 @@ from orchestrator.broadcast.content import documents, games, replays
 from orchestrator.broadcast.web import guard, hub, openapi, streams
 from orchestrator.broadcast.web import responses as web_responses
 from orchestrator.common import text
+from orchestrator.season import published
 
 _REPLAYS: Final = 24  # finished games that are kept, as documents and ply by ply
 _ROOT: Final = "/api/v1"
@@ -186,17 +187,17 @@ class Seasons:
         played = watched.state.games.get(game) if watched else None
         if watched is None or played is None or played.finished is None:
             return None
-        attempt = played.finished.attempt
+        version = published.version(watched.state, played)
         with self._lock:
-            if attempt in self._replays:
-                self._replays.move_to_end(attempt)
-                return self._replays[attempt]
+            if version in self._replays:
+                self._replays.move_to_end(version)
+                return self._replays[version]
             replay = replays.of_game(watched.state, played, self._told.album)
             if replay is None:
                 return None
             kept = Kept(replay, documents.of_json(replay.document()))
             if replay.recorded:  # else its moves may come
-                self._replays[attempt] = kept
+                self._replays[version] = kept
             while len(self._replays) > _REPLAYS:
                 self._replays.popitem(last=False)
             return kept

@@ -18,6 +18,7 @@ from orchestrator.broadcast.feeds import lichess
 from orchestrator.broadcast.feeds.tcec import pgn as tcec_pgn
 from orchestrator.broadcast.web import filters, links
 from orchestrator.broadcast.web import responses as web_responses
+from orchestrator.season import published
 from orchestrator.season.fold import events
 from orchestrator.season.spec import model
 
@@ -55,14 +56,12 @@ class Downloads:
     # -- downloads ---------------------------------------------------------------------
 
     async def game(self, request: requests.Request) -> responses.Response:
-        """Return the PGN of one finished game, as its hall wrote it."""
+        """Return the PGN of one finished game, with the result that counts."""
         season = self._season(request)
         game = season and season.state.games.get(request.path_params["game"])
         if not season or not game or game.finished is None:
             return web_responses.missing(f"finished game {request.path_params['game']!r}")
-        text = await concurrency.run_in_threadpool(
-            self._told.album.pgn, season.id, game.id, game.finished.attempt
-        )
+        text = await concurrency.run_in_threadpool(season.pgn, game)
         if text is None:
             return web_responses.missing(f"record of game {game.id!r}")
         return web_responses.of_document(
@@ -84,7 +83,7 @@ class Downloads:
             return web_responses.full("too many downloads at this moment; try again in a minute")
         chosen = filters.chosen(season, asked)
         headers = {
-            "ETag": _version(season.id, chosen),
+            "ETag": _version(season, chosen),
             "Cache-Control": web_responses.FRESH,
             "Content-Disposition": f'attachment; filename="{_file_name(season.id, asked)}"',
         }
@@ -99,11 +98,7 @@ class Downloads:
     ) -> AsyncIterator[bytes]:
         async with self._busy:
             for game in chosen:
-                if game.finished is None:
-                    continue
-                text = await concurrency.run_in_threadpool(
-                    self._told.album.pgn, season.id, game.id, game.finished.attempt
-                )
+                text = await concurrency.run_in_threadpool(season.pgn, game)
                 if text is not None:
                     yield text.rstrip(b"\n") + b"\n\n"
 
@@ -176,17 +171,18 @@ class Downloads:
         return [text.at(self._links.game(request, season.id, name)) for name, text in texts if text]
 
     def _lichess_text(self, season: season_view.Season, game: events.Game) -> lichess.Text | None:
-        """Return a finished game, from the cache where it is there: it never changes again."""
+        """Return a finished game, from the cache where it is there, as it is published now."""
         attempt = game.finished.attempt if game.finished else ""
-        if attempt in self._texts_of_lichess:
-            self._texts_of_lichess.move_to_end(attempt)
-            return self._texts_of_lichess[attempt]
+        version = published.version(season.state, game)
+        if version in self._texts_of_lichess:
+            self._texts_of_lichess.move_to_end(version)
+            return self._texts_of_lichess[version]
         record = attempt and self._told.album.game(season.id, game.id, attempt)
         if not record:
             return None
-        tags = pgn_record.tags(record) | {"Round": _round(season, game)}
-        text = lichess.text(games.of_record(record), tags)
-        self._texts_of_lichess[attempt] = text
+        tags = published.tags(season.state, game, pgn_record.tags(record))
+        text = lichess.text(games.of_record(record), tags | {"Round": _round(season, game)})
+        self._texts_of_lichess[version] = text
         while len(self._texts_of_lichess) > CACHED:
             self._texts_of_lichess.popitem(last=False)
         return text
@@ -257,10 +253,10 @@ def _round(season: season_view.Season, game: events.Game) -> str:
     return f"{match}.{earlier + 1}"
 
 
-def _version(season: str, chosen: list[events.Game]) -> str:
+def _version(season: season_view.Season, chosen: list[events.Game]) -> str:
     """Return the validator of a download: which results it is made of."""
-    attempts = ",".join(game.finished.attempt for game in chosen if game.finished)
-    return f'"{hashlib.sha256(f"{season}:{attempts}".encode()).hexdigest()[:24]}"'
+    results = ",".join(published.version(season.state, game) for game in chosen)
+    return f'"{hashlib.sha256(f"{season.id}:{results}".encode()).hexdigest()[:24]}"'
 
 
 def _file_name(season: str, asked: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from typing import Final, get_args
 
 from orchestrator import contract
 from orchestrator.broadcast.content import season_view
-from orchestrator.season import views
+from orchestrator.season import published, views
 from orchestrator.season.fold import events
 from orchestrator.season.fold import state as season_state
 
@@ -47,7 +47,7 @@ def missing(season: season_view.Season, asked: Mapping[str, str]) -> str:
                 f"{spec.name} ({spec.id})" for spec in season.state.engines.values()
             )
             return f"engine {text!r} in season {season.id!r}; engines: {engine_names}"
-    ending, details = asked.get("ending", ""), sorted({_details(game) for game in played(season)})
+    ending, details = asked.get("ending", ""), sorted({_details(season, g) for g in played(season)})
     if ending and not any(ending.lower() in text.lower() for text in details):
         endings = ", ".join(details) or "none yet"
         return f"game of season {season.id!r} that ended by {ending!r}; endings: {endings}"
@@ -89,15 +89,15 @@ def _passes(season: season_view.Season, game: events.Game, asked: Mapping[str, s
         "engine": lambda text: sits(game.white, text) or sits(game.black, text),
         "white": lambda text: sits(game.white, text),
         "black": lambda text: sits(game.black, text),
-        "result": lambda text: game.finished is not None and game.finished.result == text,
-        "ending": lambda text: text.lower() in _details(game).lower(),
+        "result": lambda text: published.result(season.state, game) == text,
+        "ending": lambda text: text.lower() in _details(season, game).lower(),
         "eco": lambda text: _eco(season, game).startswith(text.upper()),
     }
     return all(checks[name](text) for name, text in asked.items() if text)
 
 
-def _details(game: events.Game) -> str:
-    return game.finished.details if game.finished else ""
+def _details(season: season_view.Season, game: events.Game) -> str:
+    return published.details(season.state, game)
 
 
 def _eco(season: season_view.Season, game: events.Game) -> str:

@@ -131,6 +131,11 @@ class Site:
         """Return the season."""
         return self._season
 
+    @property
+    def games(self) -> int:
+        """Return how many games are finished, annulled ones included."""
+        return len(list(self._finished()))
+
     def write(self, progress: Progress) -> int:
         """Write all files; return how many games can be replayed."""
         self._folder.write_page(self._season.id)
@@ -158,8 +163,7 @@ class Site:
             assert replay is not None
             recorded += replay.recorded
             self._folder.write_game(self._season.id, game.id, replay)
-            attempt = game.finished.attempt if game.finished else ""
-            text = self._album.pgn(self._season.id, game.id, attempt)
+            text = self._season.pgn(game)
             if text is not None:
                 texts.setdefault(game.event, []).append(text.rstrip(b"\n") + b"\n\n")
                 self._folder.put(f"pgn/{self._season.id}/games/{game.id}.pgn", text)

@@ -21,6 +21,7 @@ from orchestrator.common import errors
 from orchestrator.ledger import api, journal_mirror, restoring, store
 from orchestrator.ops.recovery import games as archived_games
 from orchestrator.ops.recovery import journal_copies, leftovers
+from orchestrator.season import published
 from orchestrator.season.fold import abandoning
 from orchestrator.season.fold import state as season_state
 from orchestrator.serve import archive as archives
@@ -197,8 +198,7 @@ def _write_events(archive: pathlib.Path, season_plan: Plan) -> None:
     """Write the events' PGN of their games: an older copy's may hold one that was replayed."""
     kept = archives.SeasonArchive(archive, season_plan.journal.name)
     for event in season_plan.state.events.values():
-        played = (game for game in event.order if season_plan.state.game(game).finished)
-        kept.rebuild_event(event.id, played)
+        kept.rebuild_event(event.id, published.of_event(season_plan.state, event, kept.pgn))
 
 
 def _load(ledger: store.RedisLedger, journal: journal_copies.Journal) -> None:

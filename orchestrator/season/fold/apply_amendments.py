@@ -27,6 +27,11 @@ def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition,
         raise ContradictionError(otherwise)
 
 
+def because(ruling: str, reason: str) -> str:
+    """Return what was made of a game, with the reason that was given for it."""
+    return f"{ruling}: {reason}" if reason else ruling
+
+
 def _engine_replaced(
     state: season_state.SeasonState, fact: amendment_entries.EngineReplaced, _at_ms: int
 ) -> None:
@@ -43,14 +48,18 @@ def _engine_replaced(
     event.entrants = _swapped(event.entrants, fact.engine, new)
     event.bracket = _swapped(event.bracket, fact.engine, new)
     event.byes = [(number, new if e == fact.engine else e) for number, e in event.byes]
+    replaced = f"{state.engines[fact.engine].name} was replaced by {fact.substitute.name}"
     for game_id in fact.games:
         state.games[game_id] = _handed_over(state.games[game_id], fact.engine, new)
     for game_id in fact.annulled:
-        state.games[game_id] = dataclasses.replace(state.games[game_id], cancelled=True)
+        cancelled = dataclasses.replace(state.games[game_id], cancelled=True)
+        state.games[game_id] = events.ruled(cancelled, because(replaced, fact.reason))
     event.annulled |= {*fact.annulled, *fact.crashes}
     for game_id, again in fact.replays.items():
         game = _handed_over(state.games[game_id], fact.engine, new)
         state.replace_game(event, game_id, dataclasses.replace(game, id=again, finished=None))
+        words = because(f"{replaced}, it is played again as {again}", fact.reason)
+        state.games[game_id] = events.ruled(state.games[game_id], words)
     state.count_again(event)
 
 

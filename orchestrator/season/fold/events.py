@@ -55,6 +55,7 @@ class Game:
     asks: bool = False  # the organizers must say how its interruption ends
     verdict: str = ""  # the scenario that has decided it, where the result follows
     played_by: tuple[str, str] | None = None  # White and Black, where a substitute has a seat
+    ruling: str = ""  # what people or rules made of its result afterwards, and why
 
     @property
     def open(self) -> bool:
@@ -75,6 +76,11 @@ class Game:
 def untouched(game: Game) -> Game:
     """Return a game as if no attempt at it had been interrupted."""
     return dataclasses.replace(game, progress=None, asks=False, verdict="")
+
+
+def ruled(game: Game, ruling: str) -> Game:
+    """Return a game whose result is not what was played any more, or counts no longer."""
+    return dataclasses.replace(game, ruling="; ".join(filter(None, (game.ruling, ruling))))
 
 
 def evolve(game: Game, progress: contract.Progress) -> Game:

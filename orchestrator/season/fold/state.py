@@ -439,10 +439,13 @@ class SeasonState:
         _require(fact.engine in event.tally.scores, "no entrant")
         event.excluded[fact.engine] = fact
         self._cancel(event, fact.cancelled)
+        words = f"{self.engines[fact.engine].name} is out of the event by {fact.cause}"
+        self._rule(fact.annulled, _because(words, fact.reason))
         self.count_again(event)
 
     def _games_cancelled(self, fact: entries.GamesCancelled, _at_ms: int) -> None:
         self._cancel(self.events[fact.event], fact.games)
+        self._rule(fact.games, fact.reason)
 
     def _cancel(self, event: events.EventState, games: Iterable[str]) -> None:
         for game_id in games:
@@ -450,6 +453,12 @@ class SeasonState:
             _require(game.event == event.id, "a game of another event")
             self.games[game_id] = dataclasses.replace(game, cancelled=True)
         self._move_cursor(event)
+
+    def _rule(self, games: Iterable[str], ruling: str) -> None:
+        """Note why games that were played count no longer."""
+        for game in map(self.games.__getitem__, games):
+            if game.finished is not None:
+                self.games[game.id] = events.ruled(game, ruling)
 
     def count_again(self, event: events.EventState) -> None:
         """Count an event's standing results from the first one on.
@@ -506,7 +515,10 @@ class SeasonState:
         event = self.events[game.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         _require(game.id in event.order, "the game counts no longer")
-        self.games[game.id] = dataclasses.replace(game, finished=fact.finished, cancelled=False)
+        instead = "" if fact.before is None else f" instead of {fact.before}"
+        words = _because(f"the organizers set {fact.finished.result}{instead}", fact.reason)
+        adjudicated = dataclasses.replace(game, finished=fact.finished, cancelled=False)
+        self.games[game.id] = events.ruled(adjudicated, words)
         self.count_again(event)
         self._move_cursor(event)
 
@@ -515,13 +527,15 @@ class SeasonState:
         event = self.events[game.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, cancelled=True)
+        words = f"it is played again as {fact.replay}" if fact.replay else "by the organizers"
+        self._rule([game.id], _because(words, fact.reason))
         if fact.crash_stays:
             event.annulled.add(game.id)
         if fact.replay:
-            again = dataclasses.replace(
+            replay = dataclasses.replace(
                 events.untouched(game), id=fact.replay, finished=None, cancelled=False
             )
-            self.replace_game(event, game.id, again)
+            self.replace_game(event, game.id, replay)
         self.count_again(event)
         self._move_cursor(event)
 
@@ -530,7 +544,7 @@ class SeasonState:
         _require(again.id not in self.games, f"{again.id} is paired already")
         index = event.order.index(game_id)
         self.games[game_id] = dataclasses.replace(self.games[game_id], cancelled=True)
-        self.games[again.id] = dataclasses.replace(again, played_by=None)
+        self.games[again.id] = dataclasses.replace(again, played_by=None, ruling="")
         event.order[index] = again.id
         event.cursor = min(event.cursor, index)
 
@@ -541,6 +555,7 @@ class SeasonState:
         first.asked, first.answers, first.promoted = {}, {}, set()
         for event in reached:
             self._cancel(event, event.order)
+            self._rule(event.order, _because(f"a result of {first.spec.name} changed", fact.reason))
             if event.parts is not None:
                 event.status = events.Status.ABANDONED  # its tie was taken back
                 continue
@@ -582,6 +597,7 @@ class SeasonState:
 
 
 _require = apply_amendments.require
+_because = apply_amendments.because
 
 
 def _overruled(game: events.Game) -> bool:

@@ -11,7 +11,7 @@ from orchestrator.broadcast.content import event_rows, tables
 from orchestrator.broadcast.feeds.tcec import names
 from orchestrator.common import text
 from orchestrator.rating import elo, live
-from orchestrator.season import views
+from orchestrator.season import published, views
 from orchestrator.season.fold import crosstable, events, standings, tiebreaks
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model as season_model
@@ -57,10 +57,10 @@ def _game(state: State, number: int, game: events.Game, briefs: tables.Briefs) -
         "White": views.name(state, game.white, game.event),
         "Black": views.name(state, game.black, game.event),
     }
+    if game.finished is not None:
+        return row | _finished(state, game, briefs)
     if state.dropped(game):
         return row | {"Termination": "Canceled"}
-    if game.finished is not None:
-        return row | _finished(game, briefs)
     running = state.running
     if running is not None and running.game == game.id:
         start = _start(running.started_ms)
@@ -68,16 +68,18 @@ def _game(state: State, number: int, game: events.Game, briefs: tables.Briefs) -
     return row
 
 
-def _finished(game: events.Game, briefs: tables.Briefs) -> dict[str, Any]:
+def _finished(state: State, game: events.Game, briefs: tables.Briefs) -> dict[str, Any]:
     played = game.finished
     assert played is not None
     row: dict[str, Any] = {
         "Start": _start(played.started_ms),
         "Result": played.result,
-        "Termination": played.details,
+        "Termination": published.details(state, game),
         "Duration": duration(played.ended_ms - played.started_ms),
         "Moves": (played.plies + 1) // 2,
     }
+    if published.annulled(state, game):
+        del row["Result"]  # none counts, and ``*`` is a running game's
     brief = briefs(game)
     if brief is None:
         return row

@@ -217,7 +217,7 @@ export class GameView {
 
   #head() {
     const game = this.#shown
-    patch(byId("game-title"), `${game.white.name} – ${game.black.name}`, game.result ? h("span", { class: "result" }, ` ${game.result}`) : null)
+    patch(byId("game-title"), `${game.white.name} – ${game.black.name}`, game.result ? h("span", { class: "result" }, ` ${game.result}`, game.annulled ? ` (${t("annulled")})` : "") : null)
     const same = game.time_control.white === game.time_control.black
     const facts = [
       t("game.round", { event: game.event_name, round: game.round }),

@@ -230,6 +230,8 @@ declare namespace Api {
     readonly kibitzed?: ReadonlyArray<Kibitzed> | null
     /** Of a finished game: false where its moves are not known. */
     readonly recorded?: boolean | null
+    /** Of a finished game: true where its result counts for nobody, `note` says why. */
+    readonly annulled?: boolean | null
     readonly note?: string | null
     readonly ending?: Ending | null
     readonly interruptions?: ReadonlyArray<Interruption> | null
@@ -268,6 +270,8 @@ declare namespace Api {
     readonly kibitzed?: ReadonlyArray<Kibitzed> | null
     /** Of a finished game: false where its moves are not known. */
     readonly recorded?: boolean | null
+    /** Of a finished game: true where its result counts for nobody, `note` says why. */
+    readonly annulled?: boolean | null
     readonly note?: string | null
     readonly ending?: Ending | null
     readonly interruptions?: ReadonlyArray<Interruption> | null
@@ -626,7 +630,7 @@ declare namespace Api {
     readonly black: string
     readonly running: boolean
     readonly cancelled: boolean
-    /** An engine of it was taken out of the event: the result does not count. */
+    /** It was played and counts for nobody: `note` says why. It is not cancelled then. */
     readonly annulled: boolean
     readonly result: "1-0" | "0-1" | "1/2-1/2" | null
     /** By the pace so far; absent where it has begun or is never played. */
