@@ -25,6 +25,7 @@ from orchestrator.season.spec import model
 
 _STEM: Final = re.compile(r"^(TCEC_)?(Season_\d+_-_)?|\.pgn(\.gz)?$", re.IGNORECASE)
 _PLAYOFF: Final = re.compile(r"^(?P<event>.+?)tiebreak(?P<number>\d*)(?P<about>.*)$")
+_NUMBERED: Final = re.compile(r"Season_(\d+)_")
 _TESTS: Final = re.compile(r"testing\w*$")
 _SHOWN: Final = 3  # disagreements of one kind that are told one by one
 _CRASHES: Final = {"disconnects": contract.Ending.DISCONNECT, "stalls": contract.Ending.STALL}
@@ -110,8 +111,9 @@ class _Season:
     def __init__(self, loaded: load.Loaded, played: Sequence[record.Event]) -> None:
         self.spec, self.roster = loaded.season, [engine.id for engine in loaded.engines]
         self._names = {engine.name.lower(): engine.id for engine in loaded.engines}
+        self._head = f"{loaded.season.name} - "  # of the tag Event, as the farm writes it
         own = [event for event in played if self._of_season(event)]
-        by_key = {_key(event.source): event for event in own}
+        by_key = {self._key(event): event for event in own}
         self.played = {
             spec.id: by_key[_key(spec.name)]
             for spec in self.spec.events
@@ -119,17 +121,29 @@ class _Season:
         }
         taken = {event.source for event in self.played.values()}
         self.playoffs = sorted(
-            (e for e in own if e.source not in taken and _PLAYOFF.match(_key(e.source))),
+            (e for e in own if e.source not in taken and _PLAYOFF.match(self._key(e))),
             key=lambda event: [int(n) for n in re.findall(r"\d+", event.source)],
         )
         self._tables: dict[str, list[str] | None] = {}
         self._results: dict[str, Compared] = {}
 
     def _of_season(self, event: record.Event) -> bool:
-        number = re.search(r"Season_(\d+)_", event.source)
+        number = _NUMBERED.search(event.source)
         if number is not None:
             return self.spec.name.endswith(f" {number[1]}")
-        return any(_key(spec.name) == _key(event.source) for spec in self.spec.events)
+        key, keys = self._key(event), {_key(spec.name) for spec in self.spec.events}
+        tie = _PLAYOFF.match(key) if self._by_title(event) else None
+        return key in keys or (tie is not None and tie["event"] in keys)
+
+    def _key(self, event: record.Event) -> str:
+        """Return an event's name by its file, or by its tag Event where the farm wrote that."""
+        if self._by_title(event):
+            return _key(event.title.removeprefix(self._head))
+        return _key(event.source)
+
+    def _by_title(self, event: record.Event) -> bool:
+        """Say whether the tag is the farm's, whose files are named by the events' ids."""
+        return _NUMBERED.search(event.source) is None and event.title.startswith(self._head)
 
     def compared(self) -> Iterator[Compared]:
         """Yield what became of each event, in the order of the file; then the playoffs."""
@@ -219,14 +233,14 @@ class _Season:
         """Return the record's playoffs of an event, in their order."""
         own_playoffs = []
         for tie in self.playoffs:
-            match = _PLAYOFF.match(_key(tie.source))
+            match = _PLAYOFF.match(self._key(tie))
             if match is not None and match["event"] == _key(spec.name):
                 own_playoffs.append(tie)
         return own_playoffs
 
     def _tied(self, tie: record.Event) -> model.Event:
         """Return a playoff as the rules make it of the event that it parts."""
-        match = _PLAYOFF.match(_key(tie.source))
+        match = _PLAYOFF.match(self._key(tie))
         name = match["event"] if match else ""
         named = [spec for spec in self.spec.events if _key(spec.name) == name]
         plain = [spec for spec in self.spec.events if spec.book is not None]

@@ -308,3 +308,13 @@ def test_the_audit_counts_as_the_farm_does(scene: Scene) -> None:
     assert audited["schedule"]["matched"] == audited["schedule"]["games"] == 5
     assert not audited["adjudication"]["mismatches"]
     assert not audited["results"]
+
+
+def test_the_audit_knows_the_farms_own_events(scene: Scene) -> None:
+    """The archive names files by the events' ids: the tag Event says which one it is."""
+    scene.play()
+    path = scene.root / "main.pgn"
+    path.write_bytes(event_pgn(scene))
+    told = harness.farm("audit", str(path), "--season", str(scene.root / "season.toml"), "--json")
+    (compared,) = json.loads(told)
+    assert (compared["played_as"], compared["agrees"]) == ("league", True), compared
