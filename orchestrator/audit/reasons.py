@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from orchestrator import contract
+from orchestrator.arbiter import verdict
 from orchestrator.audit import reading
 
 RULES: Final = ("draw_rule", "win_rule", "tablebase")
@@ -48,6 +49,7 @@ _FAULTS: Final = (
     ("illegal move", contract.Ending.ILLEGAL),
     ("resign", contract.Ending.RESIGN),
 )
+_BY_PEOPLE: Final = verdict.organizers("1/2-1/2").details
 _CLOSING = re.compile(r"(?:^|[,;.] *)((?:White|Black|Draw)\b[^,;{}]*)$")
 
 
@@ -73,6 +75,11 @@ def board(game: reading.Game) -> contract.Ending | None:
 def annulled(game: reading.Game) -> bool:
     """Say whether a game counts for nobody by the farm's record."""
     return game.result is None and game.tags.get("Termination", "").lower() == "annulled"
+
+
+def set_by_people(details: str) -> bool:
+    """Say whether a tag TerminationDetails is the farm's word for a result that people set."""
+    return details == _BY_PEOPLE
 
 
 def unknown(game: reading.Game) -> bool:

@@ -101,11 +101,12 @@ def duel(games: Sequence[reading.Game], seeds: Sequence[str]) -> dict[str, Any]:
 def openings(games: Sequence[reading.Game]) -> dict[str, int] | None:
     """Count the pairs of a game and its reverse, and those that share their opening.
 
-    None where no game tells its opening.
+    None where no game tells its opening. A game that was decided without a move has none.
     """
     if not any(any(game.opening.line) for game in games):
         return None
-    shared = [first.opening.line == second.opening.line for first, second in _reverse(games)]
+    begun = [pair for pair in _reverse(games) if all(game.plies for game in pair)]
+    shared = [first.opening.line == second.opening.line for first, second in begun]
     return {"pairs": len(shared), "same_opening": sum(shared)}
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.audit import reading, record, replaying
+from orchestrator.audit import reading, reasons, record, replaying
 from orchestrator.season import decisions, playoffs
 from orchestrator.season.file import load
 from orchestrator.season.fold import events, plan, seeding, standings, tally
@@ -462,7 +462,9 @@ class _Event:
     def _openings(self, boards: Sequence[base.Board]) -> Iterator[str]:
         shared: dict[int, set[object]] = {}
         for board, game in zip(boards, self.record.games, strict=False):
-            shared.setdefault(board.slot, set()).add(game.opening)
+            unplayed = reasons.set_by_people(game.ended) and game.opening == (None, ())
+            if not unplayed:
+                shared.setdefault(board.slot, set()).add(game.opening)
         wrong = sum(len(openings) > 1 for openings in shared.values())
         if wrong:
             yield f"{wrong} of {len(shared)} openings are not shared by the games that should"

@@ -22,7 +22,7 @@ from typing import Final
 
 from orchestrator import contract
 from orchestrator.arbiter import record
-from orchestrator.audit import reading, replaying, tables
+from orchestrator.audit import reading, reasons, replaying, tables
 from orchestrator.season import decide
 from orchestrator.season.fold import amendment_entries, events
 from orchestrator.season.fold import state as season_state
@@ -209,6 +209,8 @@ class _Import:
             return "it was not finished"
         if game.variant != spec.variant:
             return f"{game.variant} chess in an event of {spec.variant}"
+        if reasons.set_by_people(game.tags.get("TerminationDetails", "")):
+            return ""  # organizers overruled the board, and a doubt will say so
         for ply in replaying.replay(game, contract.Adjudication()):
             if ply.ending is not None and ply.ending.result != game.result:
                 return f"the board ends it {ply.ending.result} at ply {ply.number}"
@@ -230,12 +232,13 @@ class _Import:
                 f" the record at ply {miss['recorded_ply']}"
             )
         first = self._openings.get(_key(due))
-        if first is not None and first.line != game.opening.line:
+        if game.plies and first is not None and first.line != game.opening.line:
             yield "another opening than in the game with the colours reversed"
 
     def _take(self, game: reading.Game, text: str, line: Line) -> None:
         due = self._state.games[line.game]
-        self._openings.setdefault(_key(due), game.opening)
+        if game.plies:
+            self._openings.setdefault(_key(due), game.opening)
         finished = self._finished(game, text, due)
         self._doubts += [f"game {line.number}: {doubt}" for doubt in line.doubts]
         self._batch.append(

@@ -296,7 +296,7 @@ def test_the_audit_counts_as_the_farm_does(scene: Scene) -> None:
         return disqualification.withdraw(state, "league", engine, *WHY)  # type: ignore[arg-type]
 
     scene.play(1)
-    correct(scene, leaves)
+    correct(scene, adjudicate("league.6", "0-1"), leaves)
     scene.serve()
     path = str(scene.archive / "s" / "league.pgn")
     audited = json.loads(harness.farm("audit", path, "--rules", "s16", "--json"))
@@ -305,7 +305,8 @@ def test_the_audit_counts_as_the_farm_does(scene: Scene) -> None:
     farms = {state.engines[e].name: (s.half_points / 2, s.crashes) for e, s in scores.items()}
     rows = {row["engine"]: (row["points"], row["crashes"]) for row in audited["standings"]}
     assert rows == farms
-    assert audited["schedule"]["matched"] == audited["schedule"]["games"] == 5
+    assert audited["schedule"]["matched"] == audited["schedule"]["games"] == 6
+    assert audited["openings"]["same_opening"] == audited["openings"]["pairs"]
     assert not audited["adjudication"]["mismatches"]
     assert not audited["results"]
 

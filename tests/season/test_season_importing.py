@@ -89,6 +89,23 @@ def test_imported_games_are_the_next_results(tmp_path: Path) -> None:
     assert state.fold(played.journal).champion == played.state.champion
 
 
+def test_results_that_organizers_had_set_are_taken_over(tmp_path: Path) -> None:
+    """Of another season's record: against the board with a doubt, without a move without one."""
+    played = paused(tmp_path)
+    mate, unplayed = due(played, ["1-0", "0-1"])
+    by_people = '[TerminationDetails "Manual adjudication"]\n[Result'
+    mate = mate.replace("1-0", "0-1").replace("[Result", by_people)
+    unplayed = unplayed.replace(MATE["0-1"], "0-1").replace("[Result", by_people)
+    plan = planned(played, [mate, unplayed])
+    assert plan.problems == []
+    assert len(plan.doubts) == 1
+    assert "the event's rules end it at ply 5" in plan.doubts[0]
+    played.append(plan.drafts)
+    told = [played.state.game(f"league.{number}").finished for number in (1, 2)]
+    organizers = contract.Ending.ORGANIZERS
+    assert [(one.result, one.ending) for one in told if one] == [("0-1", organizers)] * 2
+
+
 def test_what_was_imported_stands_whatever_a_hall_tells_later(tmp_path: Path) -> None:
     """A hall that had the game in flight when it was lost may come back with an end of its own."""
     played = paused(tmp_path, games=2)
