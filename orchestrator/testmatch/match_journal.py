@@ -1,7 +1,8 @@
 """The journal of ``farm match`` as it is read: the command line, the seed, finished games.
 
 JSON lines: ``match`` opens a match, ``game`` is one finished game. A file may hold several
-matches; the last is the one that is meant. ``worker_cpu.match.journal`` writes it.
+matches; the last is the one that is meant, but one that was begun ``again`` over an unfinished
+match of the same command line only from its first game on. ``worker_cpu.match.journal`` writes it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class About(contract.Message):
 
     event: str
     site: str
-    engines: tuple[contract.EngineSpec, ...]
+    engines: tuple[contract.EngineSpec, ...]  # with checksums; journals of before have none
     time_control: contract.TimeControl
     clocks: str  # in words; of several: each
     variant: Literal["standard", "fischerandom"] = "standard"
@@ -89,13 +90,18 @@ def past(path: pathlib.Path) -> Past:
     if not path.exists():
         raise errors.UsageError(f"-resume: {path} does not exist; -journal FILE names another")
     head: Mapping[str, Any] = {}
+    again: Mapping[str, Any] = {}
     results: list[Result] = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
             raw = contract.loads(line)
-            if raw["kind"] == "match":
-                head, results = _head(raw), []
+            if raw["kind"] == "match" and raw.get("again") and head:
+                again = _head(raw)
+            elif raw["kind"] == "match":
+                head, again, results = _head(raw), {}, []
             else:
+                if again:
+                    head, again, results = again, {}, []
                 results.append(_game(raw, begun=bool(head)))
         except (ValueError, KeyError, TypeError) as error:
             problem = f"{path}: line {number} is no line of a match ({error!r})"
@@ -103,6 +109,16 @@ def past(path: pathlib.Path) -> Past:
     if not head:
         raise errors.UsageError(f"-resume: {path} holds no match")
     return Past(**head, results=tuple(results))
+
+
+def is_begun_again(line: bytes) -> bool:
+    """Say whether a line begins a match over an unfinished one of the same command line."""
+    if b'"kind":"match"' not in line:
+        return False  # nearly all lines are games: they are not parsed for this
+    try:
+        return bool(contract.loads(line).get("again"))
+    except ValueError:
+        return False
 
 
 def _head(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -365,6 +366,92 @@ def test_another_match_is_not_resumed(tmp_path: pathlib.Path) -> None:
     err = table.play(tmp_path, *words, *MANY, "-resume", code=3).stderr
     assert "game 1 was Good vs Bad" in err
     assert "here it is Good vs Worse" in err
+
+
+def build(path: pathlib.Path, skill: str, version: str) -> None:
+    """Write a program that plays the known mates; ``version`` makes it another build."""
+    program = table.ENGINES / "mating.py"
+    path.write_text(f"#!/bin/sh\n# {version}\nexec {sys.executable} -I -S {program} {skill}\n")
+    path.chmod(0o755)
+
+
+def sha256(path: pathlib.Path) -> str:
+    """Return a file's checksum."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("decided", [False, True], ids=["undecided", "decided"])
+def test_games_of_another_build_are_not_gone_on_with(tmp_path: pathlib.Path, decided: bool) -> None:
+    """Each file that has changed is named with both checksums; who wants it goes on all the same.
+
+    A test that the other build has decided is no verdict on this one, either.
+    """
+    new, net = tmp_path / "new", tmp_path / "small.nnue"
+    build(new, "good", "1")
+    net.write_text("weights")
+    test = ["-sprt", "elo0=0", "elo1=100"] if decided else []
+    words = ["-engine", "cmd=./new", "option.EvalFile=small.nnue", *table.mating("bad", "Bad")]
+    words += ["-each", "tc=10", *test, *MANY, "-rounds", "8" if decided else "1"]
+    table.play(tmp_path, *words)
+    resumed = ["-resume", "-pgnout", "g.pgn", "-rounds", "8" if decided else "2"]
+    old = sha256(new)
+    played = finished(tmp_path)
+    build(new, "bad", "2")
+    for again in (resumed, [*words, "-resume"]):
+        err = table.play(tmp_path, *again, code=3).stderr
+        assert f"new: {new} has SHA-256 {sha256(new)}, before it had {old}" in err
+        assert "small.nnue" not in err
+        assert "-resume-other-builds" in err
+    assert finished(tmp_path) == played
+    told = table.play(tmp_path, *resumed, "-resume-other-builds")
+    assert f"the results are of several builds: new: {new}" in told.stdout
+    build(new, "good", "1")
+    net.write_text("others")
+    assert "new: small.nnue has SHA-256" in table.play(tmp_path, *resumed, code=3).stderr
+    net.write_text("weights")
+    assert "builds" not in table.play(tmp_path, *resumed).stdout
+
+
+def test_a_journal_without_checksums_is_gone_on_with_and_that_is_said(
+    tmp_path: pathlib.Path,
+) -> None:
+    """An earlier version's journal cannot say which builds played."""
+    table.play(tmp_path, *table.good_and_bad(*MANY))
+    journal = tmp_path / "g.pgn.jsonl"
+    head, *games = journal.read_text().splitlines()
+    without = re.sub(r'"checksums":\{[^}]*\}', '"checksums":{}', head)
+    assert without != head
+    journal.write_text("\n".join([without, *games, ""]))
+    out = table.play(tmp_path, "-resume", "-pgnout", "g.pgn", "-rounds", "2").stdout
+    assert "g.pgn.jsonl does not say which builds played its games" in out
+    assert finished(tmp_path) == 4
+
+
+def test_the_same_line_again_says_that_its_match_stands_unfinished(tmp_path: pathlib.Path) -> None:
+    """Who starts a killed match anew is told, and can still go on with it until a game ends."""
+    slow = ["-concurrency", "1", "-wait", "300"]
+    words = [*table.good_and_bad(*MANY, "-rounds", "4", *slow)]
+    process = table.start(tmp_path, *words)
+    try:
+        harness.wait(lambda: finished(tmp_path) >= 1, "a game")
+    finally:
+        process.kill()
+        process.communicate(timeout=table.PATIENCE)
+    played = finished(tmp_path)
+    assert played < 8
+    note = f"g.pgn.jsonl has an unfinished match of this command line ({played} of 8 games)"
+    hold = "from worker_cpu.match import runner; runner.Runner.run = lambda *_: 1 / 0; "
+    fresh = table.play(tmp_path, *words, code=1, first=hold)  # ends before its first game does
+    assert note in fresh.stdout
+    assert "farm match -resume -journal g.pgn.jsonl" in fresh.stdout
+    found = table.run_json(tmp_path, "-resume", "-pgnout", "g.pgn")
+    assert (found["played"], finished(tmp_path)) == (8, 8)
+    assert len(list(pgn_games(tmp_path / "g.pgn"))) == 8
+    out = table.play(tmp_path, *words).stdout  # of a whole match nothing is said
+    assert "unfinished" not in out
+    assert len(list(pgn_games(tmp_path / "g.pgn"))) == 16, "games are appended, as elsewhere"
+    assert table.run_json(tmp_path, "-resume", "-pgnout", "g.pgn")["played"] == 8
+    assert finished(tmp_path) == 16
 
 
 # -- signals -----------------------------------------------------------------------------

@@ -62,6 +62,7 @@ class Settings:
     journal: pathlib.Path = pathlib.Path("farm-match.jsonl")
     live: switches.Live | None = None
     resume: bool = False
+    resume_other_builds: bool = False
     rating_interval: int = 10
     outcome_interval: int = 1
     json: bool = False
@@ -212,6 +213,8 @@ def _settings(draft: switches.Draft) -> Settings:
         draft.rules["syzygy"] = {"men": _most_men(path), **draft.tables, "path": path}
     elif draft.tables:
         draft.remarks.append("-tbpieces, -tbadjudicate, -tbignore50: no effect without -tb")
+    if "resume_other_builds" in draft.match and "resume" not in draft.match:
+        draft.remarks.append("-resume-other-builds: no effect without -resume")
     settings = Settings(
         engines=field,
         plan=_plan(draft, len(field)),

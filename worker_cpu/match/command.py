@@ -1,8 +1,8 @@
 """``farm match``: the command, from the command line to the exit code.
 
 Exit codes: 0 all games are played or the sequential test is decided, 1 with ``-strict`` an engine
-was at fault, 2 wrong usage, 3 the journal holds another match, 5 this host cannot play, 130 stopped
-by Ctrl-C or SIGTERM.
+was at fault, 2 wrong usage, 3 the journal holds another match or another build's games, 5 this host
+cannot play, 130 stopped by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ early ends  -draw movenumber= movecount= score=
             -sprt elo0= elo1= [alpha= beta= model=normalized|logistic]
 output      -pgnout FILE [min] [fi] [comments=tcec|fastchess|cutechess],
             -output format=farm|fastchess|cutechess, -epdout FILE, -log FILE, -journal FILE,
-            -live PORT|HOST:PORT [stay], -resume, -event NAME, -site NAME, -ratinginterval N,
-            -outcomeinterval N, --json
+            -live PORT|HOST:PORT [stay], -resume, -resume-other-builds, -event NAME,
+            -site NAME, -ratinginterval N, -outcomeinterval N, --json
 time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on here, and
             has to be said with -dialect fastchess and cutechess: else a crash ends the match
 exit codes  0 all games are played, or the test is decided (--json: which way), 1 -strict and a
             fault, or a crash in fastchess' dialect without -recover, 2 wrong usage, 3 another
-            match's journal, 5 this host cannot, 130 stopped
+            match's journal, or another build, 5 this host cannot, 130 stopped
 
 docs/match.md explains each, with examples. `farm match book`, `farm match test` and
 `farm match rate` are other commands, with a help of their own.
@@ -147,16 +147,25 @@ def _prepare(
         [engine.spec.name for engine in settings.engines], adaptive=adaptive
     )
     telling = peer_reports.of(settings, table, settings.plan.budget if adaptive else len(slots))
-    deals: Deals = slots
-    if adaptive:
-        lanes = settings.concurrency
-        deals = adaptive_schedule.Dealer(settings.plan, settings.seed, lanes, table)
+    deals = _deals(settings, settings.seed, table, slots)
     if quick:
         telling.say(f"farm match {shlex.join(words_read)}")
     match_id = f"match-{secrets.token_hex(4)}"
     with _elsewhere(settings, match_id) as elsewhere:
         written = orders.Orders(settings, match_id, elsewhere)
         return _play(settings, deals, kept, table, telling, written, words_read, page)
+
+
+def _deals(
+    settings: arguments.Settings,
+    seed: int,
+    table: standings.Standings,
+    slots: Sequence[schedule.Slot],
+) -> Deals:
+    """Return all games of a match, or who chooses them by the results in ``table``."""
+    if settings.plan.kind != "adaptive":
+        return slots
+    return adaptive_schedule.Dealer(settings.plan, seed, settings.concurrency, table)
 
 
 def _play(
@@ -173,7 +182,7 @@ def _play(
     slots = deals if isinstance(deals, Sequence) else ()
     games = settings.plan.budget if dealer else len(slots)
     about = live.about(settings, games)
-    missing = _missing(settings, kept, table, deals, words_read, about)
+    missing, remarks = _missing(settings, kept, table, deals, words_read, about)
     openings = games // 2 if dealer else len({slot.opening for slot in slots})
     telling.opens(games - table.played, openings)
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
@@ -184,7 +193,7 @@ def _play(
             if apart:
                 _check_cores(settings, threads, share)
             telling.notes(_cores(settings, threads, share))
-            telling.notes(settings.remarks)
+            telling.notes([*settings.remarks, *remarks])
             telling.notes(_unpaired(slots))
             telling.notes(_tables(settings.adjudication.syzygy))
             feed = None if page is None else page.open(settings, about, scratch)
@@ -263,12 +272,31 @@ def _missing(
     deals: Deals,
     words_read: Sequence[str],
     about: match_journal.About,
-) -> list[schedule.Slot]:
-    """Open the journal and return the games that are not in it."""
+) -> tuple[list[schedule.Slot], list[str]]:
+    """Open the journal; return the games that are not in it, and what is to be said of it."""
     if not settings.resume:
-        kept.open(words_read, settings.seed, about, append=settings.append)
-        return list(deals) if isinstance(deals, Sequence) else deals.more()
-    done = {result.number: result for result in kept.resume().results}
+        behind = _unfinished(settings, words_read, deals, about.games)
+        kept.open(
+            words_read, settings.seed, about, append=settings.append, again=behind is not None
+        )
+        missing = list(deals) if isinstance(deals, Sequence) else deals.more()
+        return missing, [] if behind is None else [behind]
+    past = kept.resume()
+    slots = _replayed(settings, past.results, table, deals)
+    remarks = _check_builds(settings, past.about, about)
+    done = {result.number for result in past.results}
+    missing = [slot for slot in slots if slot.number not in done]
+    return missing if isinstance(deals, Sequence) else [*missing, *deals.more()], remarks
+
+
+def _replayed(
+    settings: arguments.Settings,
+    results: Iterable[match_journal.Result],
+    table: standings.Standings,
+    deals: Deals,
+) -> Sequence[schedule.Slot]:
+    """Count the games of a journal; return all games of the match that are known by them."""
+    done = {result.number: result for result in results}
     for result in done.values():
         table.white_points[result.number] = standings.HALF_POINTS[result.result]
     slots = deals if isinstance(deals, Sequence) else deals.resumed(done)
@@ -276,8 +304,80 @@ def _missing(
     for number, result in sorted(done.items()):
         _agree(settings, by_number.get(number), result)
         table.add(by_number[number], result)
-    missing = [slot for slot in slots if slot.number not in done]
-    return missing if isinstance(deals, Sequence) else [*missing, *deals.more()]
+    return slots
+
+
+def _unfinished(
+    settings: arguments.Settings, words_read: Sequence[str], deals: Deals, games: int
+) -> str | None:
+    """Say that this command line's last match stands unfinished in the journal, if it does.
+
+    Nobody could say how it goes on when it was killed, and from this match's first game on it
+    cannot any more.
+    """
+    if not settings.append or not files.is_file(settings.journal):
+        return None
+    try:
+        past = match_journal.past(settings.journal)
+        if not past.results or list(past.arguments) != list(words_read):
+            return None
+        table = standings.Standings(
+            [engine.spec.name for engine in settings.engines],
+            adaptive=settings.plan.kind == "adaptive",
+        )
+        slots = deals if isinstance(deals, Sequence) else ()
+        before = _deals(settings, past.seed, table, slots)
+        _replayed(settings, past.results, table, before)
+    except (errors.UsageError, errors.RefusedError):
+        return None  # something else stands there
+    test = settings.test
+    decided = test is not None and test.verdict(table.between(0, 1)) is not None
+    complete = table.played == games if isinstance(before, Sequence) else before.complete
+    if decided or complete:
+        return None
+    return (
+        f"{settings.journal} has an unfinished match of this command line"
+        f" ({table.played} of {games} games); this is a new one. To go on with the unfinished one,"
+        " end this one before its first game is finished, then:"
+        f" farm match -resume -journal {shlex.quote(str(settings.journal))}"
+    )
+
+
+def _check_builds(
+    settings: arguments.Settings, before: match_journal.About | None, now: match_journal.About
+) -> list[str]:
+    """Refuse to go on with another build of an engine: its results would be of neither."""
+    earlier = () if before is None else before.engines
+    here = [spec for spec in now.engines if not spec.box]
+    if not all(spec.checksums for spec in earlier if not spec.box) or (here and not earlier):
+        unsaid = "does not say which builds played its games (an earlier version wrote it)"
+        return [f"-resume: {settings.journal} {unsaid}: go on only if they are those of now"]
+    others = [
+        f"{new.name}: {change}"
+        for old, new in zip(earlier, now.engines, strict=False)
+        for change in _changes(old, new)
+    ]
+    if not others:
+        return []
+    said = "; ".join(others)
+    if settings.resume_other_builds:
+        return [f"-resume-other-builds: the results are of several builds: {said}"]
+    raise errors.RefusedError(
+        f"-resume: {settings.journal}: another build than the one that played its games: {said};"
+        " put that build back, or begin a new match (another -pgnout and -journal, or without"
+        " -resume), or go on all the same with -resume-other-builds"
+    )
+
+
+def _changes(old: contract.EngineSpec, new: contract.EngineSpec) -> Iterator[str]:
+    """Say which of an engine's files are others now; a file that has only moved is the same."""
+    for file, digest in old.checksums.items():
+        if digest in new.checksums.values():
+            continue
+        place = new.command[0] if file == old.command[0] else file
+        fresh = new.checksums.get(place)
+        there = "is not there or not named" if fresh is None else f"has SHA-256 {fresh}"
+        yield f"{place} {there}, before it had {digest}"
 
 
 def _agree(

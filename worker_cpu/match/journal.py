@@ -79,8 +79,11 @@ class Journal:
         about: match_journal.About | None = None,
         *,
         append: bool = True,
+        again: bool = False,
     ) -> None:
         """Begin a match; ``append`` keeps what the PGN file holds already.
+
+        ``again``: until its first game is written, ``resume`` goes on with the match before it.
 
         Raise ``RefusedError`` when another match writes this journal; no file is touched then.
         """
@@ -88,10 +91,14 @@ class Journal:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = self._lock or _Lock(self._outputs.journal)
+        if again:
+            self.resume()  # its last game, too, is whole in all files
         self._outputs.last.unlink(missing_ok=True)
         if not append and self._outputs.pgn is not None:
             self._outputs.pgn.unlink(missing_ok=True)
         head = {"kind": "match", "v": VERSION, "arguments": list(arguments), "seed": seed}
+        if again:
+            head["again"] = True
         if about is not None:
             head["about"] = about.model_dump(mode="json")
         _append(self._outputs.journal, _line(head))
@@ -102,7 +109,7 @@ class Journal:
         Raise ``RefusedError`` when the match still runs.
         """
         self._lock = self._lock or _Lock(self._outputs.journal)
-        _drop_torn_line(self._outputs.journal)
+        _drop_vain_end(self._outputs.journal)
         past = match_journal.past(self._outputs.journal)
         with contextlib.suppress(FileNotFoundError):
             kept = contract.loads(self._outputs.last.read_bytes())
@@ -195,10 +202,21 @@ def _append_at(path: pathlib.Path, begin: int, data: bytes) -> None:
     _append(path, data)
 
 
-def _drop_torn_line(path: pathlib.Path) -> None:
-    """Cut a journal's last line when a power failure left only a part of it."""
-    if path.exists():
-        content = path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.truncate(path, whole)
+def _drop_vain_end(path: pathlib.Path) -> None:
+    """Cut from a journal's end what is of no game.
+
+    That is the last line where a power failure left only a part of it, and a match that was begun
+    again over an unfinished one and dropped before its first game: what is written next belongs
+    to the one before.
+    """
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    while whole:
+        last = content.rfind(b"\n", 0, whole - 1) + 1
+        if not match_journal.is_begun_again(content[last:whole]):
+            break
+        whole = last
+    if whole < len(content):
+        os.truncate(path, whole)

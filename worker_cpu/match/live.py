@@ -24,9 +24,9 @@ import time
 from collections.abc import Iterator
 
 from orchestrator import contract
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 from orchestrator.testmatch import match_journal
-from worker_cpu.match import arguments, schedule, stopping, switches
+from worker_cpu.match import arguments, programs, schedule, stopping, switches
 from worker_cpu.match import game as games
 from worker_cpu.protocols import registry
 from worker_cpu.wire import frames
@@ -40,12 +40,18 @@ SEATS: dict[str, contract.Side] = {"w": "white", "b": "black"}
 
 
 def about(settings: arguments.Settings, total: int) -> match_journal.About:
-    """Return what a match is, as its journal keeps it and its page shows it."""
+    """Return what a match is, as its journal keeps it and its page shows it.
+
+    The engines' files are read once for their checksums: here, before the first game.
+    """
+    checksums = files.Checksums()
     clocks = dict.fromkeys(engine.control.spoken for engine in settings.engines)
     return match_journal.About(
         event=settings.event,
         site=settings.site,
-        engines=tuple(engine.spec for engine in settings.engines),
+        engines=tuple(
+            programs.with_checksums(engine.spec, checksums) for engine in settings.engines
+        ),
         time_control=settings.engines[0].control,
         clocks=" against ".join(clocks),
         variant=settings.variant,

@@ -10,8 +10,10 @@ import os
 import pathlib
 import shlex
 import shutil
+from collections.abc import Iterator
 from typing import Final
 
+from orchestrator import contract
 from orchestrator.common import files
 from worker_cpu.match import cli_values
 
@@ -20,6 +22,8 @@ _ALLOWED: Final = (
     "a program that can be executed: a name is looked for in dir=, PATH and /usr/games; a path"
     " from dir=, then from where farm match was started"
 )
+_WEIGHTS: Final = ("eval", "nnue", "net", "weight")  # in names of options: files that play along
+_LOG: Final = "log"  # in a word: a file that the engine itself writes
 
 
 def directory(text: str, where: str) -> pathlib.Path:
@@ -56,6 +60,31 @@ def shell_words(text: str, where: str) -> list[str]:
         raise cli_values.refuse(
             where, f"{text!r} ({error})", "words as a shell cuts them"
         ) from None
+
+
+def with_checksums(spec: contract.EngineSpec, known: files.Checksums) -> contract.EngineSpec:
+    """Return an engine with the SHA-256 of its program and of its files that its words name.
+
+    These are arguments that name a file, and options with weights; logs are left out. An engine
+    on another machine has none.
+    """
+    if spec.box:
+        return spec
+    home = pathlib.Path(spec.directory or ".")
+    digests = {name: known.of(home / name) for name in dict.fromkeys(_files(spec))}
+    there = {name: digest for name, digest in digests.items() if digest}
+    return spec.model_copy(update={"checksums": there})
+
+
+def _files(spec: contract.EngineSpec) -> Iterator[str]:
+    """Yield what may be a file that decides how an engine plays, its program first."""
+    yield spec.command[0]
+    for word in spec.command[1:]:
+        if _LOG not in word.lower():
+            yield from filter(None, word.split("="))
+    for name, value in spec.options.items():
+        if any(part in name.lower() for part in _WEIGHTS) and value:
+            yield str(value)
 
 
 def _program(text: str, home: pathlib.Path) -> str | None:

@@ -541,6 +541,7 @@ READERS: Mapping[str, Reader] = {
     "live": _live,
     "recover": _flag,
     "resume": _flag,
+    "resume-other-builds": _flag,
     "strict": _flag,
     "check-mate-pvs": _flag,
     "testEnv": _flag,
