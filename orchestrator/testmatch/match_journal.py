@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
@@ -32,6 +32,9 @@ class About(contract.Message):
     adaptive: bool = False  # couples are chosen by the results before them
 
 
+_ADDED: Final = frozenset({"pair", "position"})  # fields that journals of before lack
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """A finished game as the journal keeps it; names are those of the engines."""
@@ -50,6 +53,7 @@ class Result:
     started_ms: int
     ended_ms: int
     pair: int | None = None  # the games of a pair have one number; none in journals of before
+    position: str = ""  # FEN in which an illegal move or a false claim was made
 
     @property
     def sentence(self) -> str:
@@ -66,9 +70,10 @@ class Result:
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Result:
         """Read a line of the journal; raise ``KeyError`` or ``ValueError``."""
-        plain = {field.name: raw[field.name] for field in dataclasses.fields(cls)[:-1]}
-        fields = {**plain, "ending": contract.Ending(raw["ending"]), "pair": raw.get("pair")}
-        return cls(**fields)
+        names = [field.name for field in dataclasses.fields(cls)]
+        always = {name: raw[name] for name in names if name not in _ADDED}
+        added = {name: raw[name] for name in names if name in _ADDED and name in raw}
+        return cls(**{**always, **added, "ending": contract.Ending(raw["ending"])})
 
     def as_json(self) -> dict[str, Any]:
         """Return the line's content."""

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import chess
 import chess.pgn
 import harness
 import pytest
@@ -92,13 +93,89 @@ def test_a_loss_on_time_says_that_other_programs_used_the_cores(
     out = table.play(tmp_path, *engines, *words, first=measured).stdout
     assert out.count("loses on time") == 2
     said = len(re.findall(r"Note: other programs use .*: losses on time may come from them", out))
-    faults = re.findall(r"Fault in game \d: Late: [\d.]+ ms of [\d.]+ ms(.*)", out)
+    faults = re.findall(r"Fault in game \d: Late: [\d.]+ ms of [\d.]+ ms; computed (.*)", out)
     notes = [game["note"] for game in table.games(tmp_path / "g.pgn.jsonl")]
     busy = used != "0.0"
     assert said == int(busy)
     assert len(faults) == 2
-    assert all(fault.startswith("; other programs use") == busy for fault in faults)
+    assert all(("; other programs use" in fault) == busy for fault in faults)
     assert all(("other programs" in note) == busy for note in notes)
+
+
+@pytest.mark.parametrize("slept", [True, False], ids=["slept", "computed"])
+def test_a_loss_on_time_says_what_the_engine_computed_of_it(
+    tmp_path: pathlib.Path, slept: bool
+) -> None:
+    """Who slept its time away computed nothing and waited for no core; who thought computed."""
+    faults = ("--fault", "late:400") if slept else ("--burn-ms", "400")
+    engines = [*table.scripted("Late", *faults), *table.scripted("Good"), "-each", "tc=0.2+0"]
+    table.play(tmp_path, *engines, "-journal", "j.jsonl")
+    (game,) = table.games(tmp_path / "j.jsonl")
+    words = r"[\d.]+ ms of [\d.]+ ms; computed ([\d.]+) ms of these, waited [\d.]+ ms for a core.*"
+    told = re.fullmatch(words, game["note"])
+    assert told, game["note"]
+    computed_ms = float(told[1])
+    assert computed_ms < 200 if slept else computed_ms >= 390
+
+
+def test_nothing_is_said_of_the_cores_of_an_engine_behind_a_script(tmp_path: pathlib.Path) -> None:
+    """What a script's process has computed is not what its child has."""
+    late = [sys.executable, str(table.ENGINES / "scripted.py"), "--fault", "late:400"]
+    (tmp_path / "late").write_text(f"#!/bin/sh\n{shlex.join(late)}\nexit 0\n")
+    (tmp_path / "late").chmod(0o755)
+    engines = ["-engine", "cmd=./late", *table.scripted("Good"), "-each", "tc=0.2+0"]
+    table.play(tmp_path, *engines, "-journal", "j.jsonl")
+    (game,) = table.games(tmp_path / "j.jsonl")
+    assert re.fullmatch(r"[\d.]+ ms of [\d.]+ ms(; other programs.*)?", game["note"])
+
+
+LAST_WORDS = """
+import os, sys
+for line in sys.stdin:
+    word = (line.split() or [""])[0]
+    if word == WHEN:
+        sys.stdout.write("info string no \\x1b[31mnets\\n")
+        sys.stdout.flush()
+        sys.stderr.write(SAID)
+        sys.stderr.flush()
+        os.abort()
+    print({"uci": "uciok", "isready": "readyok"}.get(word, ""), flush=True)
+"""
+
+
+@pytest.mark.parametrize("when", ["uci", "isready", "go"])
+@pytest.mark.parametrize("log", [(), ("-log", "file=log.txt")], ids=["", "log"])
+def test_a_crash_is_told_with_the_engines_last_line(
+    tmp_path: pathlib.Path, when: str, log: tuple[str, ...]
+) -> None:
+    """The line is of stderr, else of stdout; printable, not longer than a line may be."""
+    engines = []
+    for name, said in {
+        "Err": "x\nassert failed: nlines\n" + "\n",
+        "Out": "",
+        "Long": "y" * 9999,
+    }.items():
+        script = tmp_path / f"{name}.py"
+        script.write_text(LAST_WORDS.replace("WHEN", repr(when)).replace("SAID", repr(said)))
+        engines += ["-engine", f"cmd={sys.executable}", f"arg={script}", f"name={name}"]
+    field = [*table.scripted("Good"), *engines, "-tournament", "gauntlet", "-each", "tc=10"]
+    out = table.play(tmp_path, *field, *log, "-journal", "j.jsonl").stdout
+    faults = dict(re.findall(r"Fault in game \d: (\w+): (signal SIGABRT.*)", out))
+    assert faults["Err"].endswith("; its last line: assert failed: nlines")
+    assert faults["Out"].endswith("; its last line: info string no [31mnets")
+    assert faults["Long"].endswith("; its last line: " + "y" * 120)
+    notes = {game["note"] for game in table.games(tmp_path / "j.jsonl")}
+    assert notes == set(faults.values())
+
+
+def test_an_illegal_move_is_told_with_its_position(tmp_path: pathlib.Path) -> None:
+    """Its line says what was wrong and where; the journal has the position, too."""
+    words = [*table.scripted("Bad", "--fault", "illegal:a1a8@3"), *table.scripted("Good")]
+    out = table.play(tmp_path, *words, "-each", "tc=10", "-journal", "j.jsonl").stdout
+    (game,) = table.games(tmp_path / "j.jsonl")
+    board = chess.Board(game["position"])
+    assert (board.turn, board.fullmove_number) == (chess.WHITE, game["plies"] // 2 + 1)
+    assert f"Fault in game 1: Bad: illegal move {game['note']} in {board.fen()}" in out
 
 
 def test_json_has_every_number(tmp_path: pathlib.Path) -> None:

@@ -404,7 +404,7 @@ def test_the_links_kill_is_an_interruption(tmp_path: pathlib.Path) -> None:
     played = interrupted(tmp_path, lambda made: made.say("kill operator: abort"))
     assert played.interrupted == {
         "cause": "operator: abort",
-        "evidence": "told by the dead man",
+        "evidence": "said by the engines' supervisor",
     }
 
 

@@ -17,7 +17,9 @@ import contextlib
 import dataclasses
 import fcntl
 import os
-from typing import Any
+import pathlib
+import time
+from typing import Any, NamedTuple
 
 from orchestrator import contract
 
@@ -26,6 +28,10 @@ READ_BYTES = 1 << 16  # bytes: one read
 PIPE_BYTES = 1 << 20  # bytes an engine can write before it has to wait for the referee
 ASIDE_BYTES = 1 << 16  # bytes kept of what an engine wrote while it was not its turn
 OUTPUT_BYTES = 1 << 20  # bytes kept of a search's output: its end holds the last score
+PROC = pathlib.Path("/proc")
+PROCESS_CLOCK = 2  # CPUCLOCK_SCHED of clock_getcpuclockid(3): processor time of a process in ns
+ENDED_NS = 1_000_000  # ns: more than this between two looks was computed by a thread that has ended
+LOOK_BYTES = 256  # bytes of a small file of the kernel's
 STDERR_BYTES = 4096  # bytes kept of what an engine wrote to stderr last
 
 
@@ -61,6 +67,71 @@ class Tail:
     def text(self) -> bytes:
         """Return what is kept."""
         return b"".join(self._chunks)
+
+
+class CoreTime:
+    """What an engine computes in a game, and how long its threads wait for a core.
+
+    What it has computed is the clock of its process: one system call, so it is read before each
+    search. Waiting is counted by the kernel thread by thread while each lives, so it is read at
+    the game's begin, and after a loss on time. Nothing is known of an engine that plays in a child
+    of its process, as behind a script or in a sandbox.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._tasks = PROC / str(pid) / "task"
+        self._clock = (~pid << 3) | PROCESS_CLOCK
+        self._before_ns = 0
+        self._begin = self._look()
+
+    def mark(self) -> None:
+        """Remember what was computed until now: a search begins."""
+        try:
+            self._before_ns = time.clock_gettime_ns(self._clock)
+        except OSError:
+            self._before_ns = -1  # it has ended
+
+    def spoken(self) -> str:
+        """Say what it computed since the mark, and how long it waited in this game; '' if unknown.
+
+        How long it waited is left out where a thread has ended, and taken its count with it.
+        """
+        begin, now = self._begin, self._look()
+        if begin is None or now is None or self._before_ns < 0 or self._has_children():
+            return ""
+        computed = f"computed {max(0, now.computed_ns - self._before_ns) / 1e6:.1f} ms of these"
+        if now.ended_ns - begin.ended_ns > ENDED_NS:
+            return computed
+        waited_ns = max(0, now.waited_ns - begin.waited_ns)
+        return f"{computed}, waited {waited_ns / 1e6:.1f} ms for a core in the whole game"
+
+    def _has_children(self) -> bool:
+        try:
+            return any((task / "children").read_bytes() for task in self._tasks.iterdir())
+        except OSError:
+            return True  # it has ended, or this kernel does not tell
+
+    def _look(self) -> _Look | None:
+        ran_ns = waited_ns = 0
+        try:
+            for task in os.listdir(self._tasks):  # noqa: PTH208 - before each game: no objects
+                with open(f"{self._tasks}/{task}/schedstat", "rb", buffering=0) as file:  # noqa: PTH123
+                    ran, waited, _ = file.read(LOOK_BYTES).split()
+                ran_ns, waited_ns = ran_ns + int(ran), waited_ns + int(waited)
+            computed_ns = time.clock_gettime_ns(self._clock)
+        except (OSError, ValueError):
+            return None
+        if not ran_ns:
+            return None  # a kernel that does not count
+        return _Look(computed_ns, waited_ns, computed_ns - ran_ns)
+
+
+class _Look(NamedTuple):
+    """An engine's process in ns: computed, its threads' waiting, and by threads that have ended."""
+
+    computed_ns: int
+    waited_ns: int
+    ended_ns: int
 
 
 @dataclasses.dataclass(frozen=True)

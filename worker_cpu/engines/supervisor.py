@@ -169,7 +169,7 @@ class Listening:
     def terminate(self, *_: Any) -> None:
         """Take a SIGTERM: a shutdown of the host or of the farm."""
         for each in self.dead_men:
-            each.why = each.why or "shutdown: the dead man was told to end (SIGTERM)"
+            each.why = each.why or "shutdown: the engines' supervisor got SIGTERM"
 
 
 class DeadMan:

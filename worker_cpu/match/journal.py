@@ -33,6 +33,7 @@ VERSION = 1
 
 def result_of(slot: schedule.Slot, game: referee_result.Ended) -> match_journal.Result:
     """Return what the journal keeps of a finished game."""
+    misplayed = game.outcome.ending in (contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM)
     return match_journal.Result(
         number=slot.number,
         round=slot.round,
@@ -48,6 +49,7 @@ def result_of(slot: schedule.Slot, game: referee_result.Ended) -> match_journal.
         started_ms=game.started_ms,
         ended_ms=game.ended_ms,
         pair=slot.pair,
+        position=game.final_fen if misplayed else "",
     )
 
 

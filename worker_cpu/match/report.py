@@ -78,7 +78,7 @@ class Report:
         self.say(self._finished(slot, result.result, result.sentence))
         if result.ending in standings.FAULTS and result.note:
             loser = result.white if result.loser == "white" else result.black
-            self.say(f"Fault in game {slot.number}: {loser}: {' '.join(result.note.split())}")
+            self.say(f"Fault in game {slot.number}: {loser}: {_fault(result)}")
         played = self._table.played
         if due(played, self._settings.outcome_interval) and len(self._table.names) == 2:
             self.say(self._score())
@@ -269,6 +269,15 @@ def _faults(table: standings.Standings) -> list[str]:
         seen = [f"{count} by {kind}" for kind, count in table.faults(engine).items() if count]
         lines += [f"{name} lost {', '.join(seen)}"] if seen else []
     return ["", *lines] if lines else []
+
+
+def _fault(result: match_journal.Result) -> str:
+    """Say what an engine did; a note of a move or a claim alone does not say that it was wrong."""
+    note = " ".join(result.note.split())
+    words = {contract.Ending.ILLEGAL: "illegal move", contract.Ending.FALSE_CLAIM: "false claim"}
+    if result.ending not in words:
+        return note
+    return f"{words[result.ending]} {note} in {result.position}"
 
 
 def _elo(value: float | None) -> str:

@@ -50,6 +50,7 @@ class EngineStart:
         self._seated = dict(seated)
         self._hands: dict[contract.Side, base.Handshake] = {}
         self._lines: dict[contract.Side, local.LineSplitter] = {}
+        self._output: dict[contract.Side, bytes] = {}  # what each wrote last
 
     def run(self, cpus: Sequence[Sequence[int]]) -> contract.Outcome | None:
         """Start both engines; return who lost by not starting, or ``None`` when both run."""
@@ -194,6 +195,8 @@ class EngineStart:
 
     def _take(self, output: list[io_loop.Heard]) -> None:
         for seat, data, at_ns in output:
+            kept = self._output.get(seat.side, b"") + data
+            self._output[seat.side] = kept[-local.STDERR_BYTES :]
             for line in self._lines[seat.side].feed(data):
                 answer = self._hands[seat.side].take(line, at_ns)
                 if answer:
@@ -239,7 +242,8 @@ class EngineStart:
     def _lost(self, seat: local.LocalSeat) -> contract.Outcome:
         phase = self._hands[seat.side].phase
         note = f"before the end of its {phase.value}" if phase.value else ""
-        return self._loop.disconnected(seat, note)
+        output = None if self._order.journaled else self._output.get(seat.side, b"")
+        return self._loop.disconnected(seat, note, output)
 
 
 def engine_environment(

@@ -67,6 +67,7 @@ class Game:
         self._searches: dict[contract.Side, pondering.Search] = {}
         self._broke_off: set[contract.Side] = set()
         self._restless: set[contract.Side] = set()
+        self._core_times: dict[contract.Side, local.CoreTime] = {}
         self._last_san = ""
         self._times = result.Times()
         self._last_stop_ns = 0
@@ -85,6 +86,7 @@ class Game:
             if self._looked_on or self._order.traffic:  # else nobody looks on
                 self._loop.send(frames.Kind.READY, encoded(as_json(self._start.reports())))
             self._players = self._start.players()
+            self._core_times = self._watched()
             quiet_memory()
         while outcome is None:
             outcome = self._ply()
@@ -158,6 +160,8 @@ class Game:
         stall_ns += seat.slack_ns
         announcement = self._announcement(side, now, stall_ns, pondered)
         self._thinking = side
+        if not pondered.spent_ns and side in self._core_times:
+            self._core_times[side].mark()
         seat.goes_on = pondered.finder is not None
         thought = search_clock.timed_search(
             self._loop,
@@ -170,7 +174,8 @@ class Game:
             pondered.finder,
         )
         if isinstance(thought, search_clock.Left):
-            return self._loop.disconnected(thought.seat)
+            output = None if self._order.journaled else thought.output
+            return self._loop.disconnected(thought.seat, output=output)
         if isinstance(thought, search_clock.Unanswered):
             return self._unanswered(side, thought, pondered)
         self._thinking = None
@@ -279,8 +284,25 @@ class Game:
             return verdict.time(side, "an answer without a line end")
         waited = think_ns // _NS
         if pondered.kind == "miss" and pondered.finder is not None:
-            return verdict.stall(side, f"it pondered; no bestmove within {waited} ms of stop")
-        return verdict.stall(side, f"no answer within {waited} ms")
+            text = f"it pondered; no bestmove within {waited} ms of stop"
+        else:
+            text = f"no answer within {waited} ms"
+        return verdict.stall(side, self._with_core_time(side, text))
+
+    def _watched(self) -> dict[contract.Side, local.CoreTime]:
+        """Return what is to tell whose a loss on time was, of engines here that no pulse watches.
+
+        A hall's games, which are journaled, have the pulse (``host/stall.py``).
+        """
+        if self._order.journaled:
+            return {}
+        seats = self._loop.seats.items()
+        here = [(side, seat) for side, seat in seats if not self._order.engine(side).box]
+        return {side: local.CoreTime(seat.pid) for side, seat in here}
+
+    def _with_core_time(self, side: contract.Side, text: str) -> str:
+        core_time = self._core_times.get(side)
+        return "; ".join(filter(None, [text, core_time.spoken() if core_time else ""]))
 
     def _ended_by(self, side: contract.Side, reply: base.Reply) -> contract.Outcome:
         """Judge a resignation, or a claim: the board bears it out, or it was false."""
@@ -298,7 +320,7 @@ class Game:
     ) -> contract.Outcome:
         self._note_late(side, thought, charge.think_ns, charge.think_ns - allowed_ns)
         text = f"{charge.think_ns / _NS:.3f} ms of {allowed_ns / _NS:.3f} ms"
-        return verdict.time(side, text)
+        return verdict.time(side, self._with_core_time(side, text))
 
     def _answered(
         self,

@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
+from orchestrator.common import text
 from worker_cpu.engines import local, remote, supervisor_client
 from worker_cpu.wire import errors, frames
 
@@ -35,6 +36,7 @@ SIDES: tuple[contract.Side, ...] = ("white", "black")
 SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 MOVE_BYTES = 16 << 20  # bytes of an engine's output that the link gets, from one `go` to the next
 CHUNK_BYTES = 64  # bytes: what a chunk costs of that beside its content
+LAST_LINE = 120  # characters of an engine's last line that stand in a verdict
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 
@@ -43,7 +45,7 @@ def interruption(
 ) -> errors.InterruptedGameError:
     """Turn the dead man's last words, or their absence, into an interruption."""
     if isinstance(error, supervisor_client.DeadManKillsError):
-        return errors.InterruptedGameError(str(error), "told by the dead man")
+        return errors.InterruptedGameError(str(error), "said by the engines' supervisor")
     return errors.InterruptedGameError(DEAD_MAN_LOST, str(error))
 
 
@@ -212,15 +214,35 @@ class IoLoop:
         self.channel.close()
         self.dead_man.close()
 
-    def disconnected(self, seat: local.LocalSeat, note: str = "") -> contract.Outcome:
+    def disconnected(
+        self, seat: local.LocalSeat, note: str = "", output: bytes | None = None
+    ) -> contract.Outcome:
         """Judge an engine that went away; first ask the dead man who ended it.
 
+        With ``output``, what it wrote to stdout last, the verdict has its last line: of stderr,
+        else of this. Without it what an engine said stays with the evidence: a season's verdicts
+        are public.
         Raises ``InterruptedGameError`` when it was the farm's own, or the kernel's.
         """
         end = self.asked(seat)
         how = end.status or ("closed its pipes but runs on" if end.running else end.reason)
         said = [how, note, end.reason if end.status else ""]
+        if output is not None:
+            said.append(self._last_line(seat, output))
         return verdict.disconnect(seat.side, "; ".join(filter(None, said)))
+
+    def _last_line(self, seat: local.LocalSeat, output: bytes) -> str:
+        """Return the last line that an engine wrote, printable and bounded, '' if there is none."""
+        for _ in range(STALE_READS):
+            chunk = seat.read_stderr() if seat.stderr in self._err else None
+            if not chunk:
+                break
+            self._forward(seat, "!", time.monotonic_ns(), chunk)
+        for data in (seat.stderr_tail, output[-local.STDERR_BYTES :]):
+            lines = map(text.one_line, data.decode(errors="replace").split("\n"))
+            if line := next(filter(None, reversed(list(lines))), ""):
+                return f"its last line: {line[:LAST_LINE]}"
+        return ""
 
     def asked(
         self, seat: local.LocalSeat, wait_ms: int = END_WAIT_MS

@@ -45,9 +45,13 @@ class Unanswered(NamedTuple):
 
 
 class Left(NamedTuple):
-    """An engine (not always the one on move) ended before there was a move."""
+    """An engine (not always the one on move) ended before there was a move.
+
+    ``output`` is what it wrote last.
+    """
 
     seat: local.LocalSeat
+    output: bytes
 
 
 def around(output: bytes, line: bytes) -> tuple[bytes, bytes]:
@@ -72,7 +76,7 @@ def timed_search(
     of a search which was begun before: the engine pondered, and ``command`` ends that.
     """
     if loop.ended:
-        return Left(loop.ended[0])
+        return Left(loop.ended[0], loop.ended[0].take_aside())
     finder = finder or player.finder(fresh=seat.at_line_start)
     tail = local.Tail()
     if announcement:  # before the write: nothing is done behind it that could delay it
@@ -92,7 +96,8 @@ def timed_search(
                 loop.log_answer(seat, line, heard.at_ns)
                 return Answered(line, start_ns, heard.at_ns, *around(tail.text(), line))
         if loop.ended:
-            return Left(loop.ended[0])
+            left = loop.ended[0]
+            return Left(left, tail.text() if left is seat else left.take_aside())
         now = time.monotonic_ns()
         if now >= stall_at or seat.gave_up:
             return Unanswered(start_ns, now, finder.begun())
