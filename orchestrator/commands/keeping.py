@@ -208,7 +208,8 @@ def outline(spec: orders.Spec) -> str:
     names = ", ".join(map(_paced, spec.engines[1:]))
     games = f"{spec.games} games at {spec.time_control.spoken}"
     if spec.tuning is not None:
-        tuned = f"{len(spec.tuning.parameters)} parameters"
+        count = len(spec.tuning.parameters)
+        tuned = f"{count} parameter{'' if count == 1 else 's'}"
         games = f"{tuned}, {spec.tuning.iterations} iterations, {games}"
     return f"{spec.engines[0].name} against {names}, {games}"
 
@@ -258,7 +259,8 @@ def line(standing: sprt_match.Standing, test: sprt.Test | None) -> str:
         parts[1:] = [f"{course.done} iterations", *_changed(course)]
     if test is not None and standing.llr is not None:
         bounds = f"[{test.lower:.2f}, {test.upper:.2f}]"
-        parts.append(f"LLR {standing.llr:+.2f} {bounds} {test.model}")
+        llr = round(standing.llr, 2) + 0.0  # no -0.00
+        parts.append(f"LLR {llr:+.2f} {bounds} {test.model}")
     if standing.lost or standing.set_aside:
         parts.append(f"lost {standing.lost}, set aside {standing.set_aside}")
     states = [review.state for review in standing.workers if review.state]

@@ -15,6 +15,7 @@ import statistics
 from orchestrator.rating import results
 
 CONFIDENCE = statistics.NormalDist().inv_cdf(0.975)  # standard errors in a 95 % interval
+FEWEST = 2  # observations that an estimate needs
 NORMALIZED = 800 / math.log(10)  # normalized Elo per standard deviation of a game
 
 
@@ -56,9 +57,21 @@ def normalized(counts: results.Counts) -> Estimate:
     return Estimate((seen.mean - 0.5) * unit, CONFIDENCE * seen.error * unit)
 
 
-def superiority(counts: results.Counts) -> float:
-    """Return the probability that the first engine is the stronger one (LOS)."""
+def is_estimated(counts: results.Counts) -> bool:
+    """Say whether there are results to estimate from: one pair, or one game, has no spread."""
+    return counts.observed().observations >= FEWEST
+
+
+def superiority(counts: results.Counts) -> float | None:
+    """Return the probability that the first engine is the stronger one (LOS), if it is estimated.
+
+    Where all pairs, or games, have the same score no spread was seen: the probability is then that
+    of as many tosses of a coin with an unknown bias, which is certain only in the end.
+    """
     seen = counts.observed()
+    if not is_estimated(counts):
+        return None
     if seen.error == 0:
-        return 0.5 if seen.mean == 0.5 else float(seen.mean > 0.5)
+        lower = 0.5 ** (seen.observations + 1)
+        return 0.5 if seen.mean == 0.5 else 1 - lower if seen.mean > 0.5 else lower
     return statistics.NormalDist().cdf((seen.mean - 0.5) / seen.error)

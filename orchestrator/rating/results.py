@@ -99,6 +99,11 @@ class Distribution:
         self.scale = math.sqrt(last / 2)
 
     @property
+    def seen(self) -> list[float]:
+        """Return the scores that were seen."""
+        return [value for value, count in zip(self.values, self.counts, strict=True) if count]
+
+    @property
     def mean(self) -> float:
         """Return the mean score, ½ of nothing."""
         return self.points / self.games if self.total else 0.5
@@ -132,6 +137,7 @@ class Observed:
         """Take the kinds of observations, each with its own counts."""
         self.parts = tuple(parts)
         self.games = sum(part.games for part in parts)
+        self.observations = sum(part.total for part in parts)  # a pair is one
 
     @property
     def mean(self) -> float:
@@ -141,8 +147,8 @@ class Observed:
     @property
     def deviation(self) -> float:
         """Return the standard deviation of one game."""
-        if not self.games:
-            return 0.0
+        if len({value for part in self.parts for value in part.seen}) < 2:
+            return 0.0  # exactly: a mean that is rounded would leave a spread of nothing
         mean = self.mean
         spread = sum(part.scale**4 * part.spread(mean) for part in self.parts)
         return math.sqrt(spread / self.games)

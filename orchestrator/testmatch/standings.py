@@ -183,7 +183,8 @@ def ranks(table: Standings) -> list[Rank]:
     for engine in table.ranked():
         counts = table.of(engine)
         estimate = elo.logistic(counts)
-        listed.append(Rank(engine, estimate.elo, estimate.error, elo.superiority(counts)))
+        shown = (estimate.elo, estimate.error) if elo.is_estimated(counts) else (None, None)
+        listed.append(Rank(engine, *shown, elo.superiority(counts)))
     return listed
 
 

@@ -69,6 +69,16 @@ def test_a_match_of_two_tells_its_score_and_writes_a_clean_pgn(tmp_path: pathlib
     assert not table.survivors(tmp_path)
 
 
+def test_one_pair_is_told_without_elo_and_los(tmp_path: pathlib.Path) -> None:
+    """A dash stands in line and table, as where a list has too few games; words agree in number."""
+    out = table.play(tmp_path, *table.good_and_bad(*MANY, "-rounds", "1")).stdout
+    assert "2 games, 1 opening, 1 at a time" in out
+    assert "Elo difference: - +/- -, LOS: -, DrawRatio: 0.0 %" in out
+    assert "nElo: - +/- -, Ptnml(0-2): [0, 0, 0, 0, 1]" in out
+    assert re.search(r"^ +1 Good +- +- +2 .* - +\[0, 0, 0, 0, 1\]$", out, re.MULTILINE)
+    assert "inf" not in out
+
+
 def test_games_that_are_in_no_pair_count_and_are_told(tmp_path: pathlib.Path) -> None:
     """-games 3 -repeat 3 leaves a third of the games without a pair: none is dropped."""
     words = ("-games", "3", "-repeat", "3", "-rounds", "1")
@@ -184,7 +194,7 @@ def test_json_has_every_number(tmp_path: pathlib.Path) -> None:
     assert (found["complete"], found["games"], found["played"], found["seed"]) == (True, 2, 2, 5)
     assert [engine["name"] for engine in found["engines"]] == ["Good", "Bad"]
     assert found["matches"][0]["pentanomial"] == [0, 0, 0, 0, 1]
-    assert found["matches"][0]["elo"] is None
+    assert (found["matches"][0]["elo"], found["matches"][0]["los"]) == (None, None)
 
 
 def test_a_minimal_pgn_has_no_comments(tmp_path: pathlib.Path) -> None:
@@ -326,7 +336,10 @@ def test_a_test_that_is_decided_stops_the_match(tmp_path: pathlib.Path) -> None:
     found = table.run_json(tmp_path, *words, "-sprt", "elo0=0", "elo1=100", "alpha=0.1", "beta=0.1")
     assert found["sprt"]["accepted"] == "H1"
     assert 0 < found["played"] < 500
-    assert not found["complete"]
+    assert (found["complete"], found["reason"]) == (True, "the sequential test is decided")
+    assert found["sprt"]["engine"] == found["matches"][0]["first"]
+    again = table.run_json(tmp_path, "-resume", "-journal", found["journal"])
+    assert (again["complete"], again["sprt"]["accepted"]) == (True, found["sprt"]["accepted"])
     assert found["reason"]
 
 

@@ -104,6 +104,25 @@ def test_known_matches() -> None:
     assert elo.superiority(better) == pytest.approx(0.99624, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("counts", "los"),
+    [
+        (results.Counts(1, 0, 0), None),
+        (results.Counts(2, 0, 0, (0, 0, 0, 0, 1)), None),
+        (results.Counts(2, 0, 1, (0, 0, 0, 1, 0)), None),  # the third game's pair is not whole
+        (results.Counts(0, 4, 0, (0, 0, 2, 0, 0)), 0.5),
+        (results.Counts(4, 0, 0, (0, 0, 0, 0, 2)), 0.875),
+        (results.Counts(0, 0, 4, (2, 0, 0, 0, 0)), 0.125),
+    ],
+)
+def test_few_results_make_nobody_surely_the_stronger_one(
+    counts: results.Counts, los: float | None
+) -> None:
+    """One pair has no spread, and a sweep of two is no certainty."""
+    assert elo.superiority(counts) == los
+    assert elo.is_estimated(counts) == (los is not None)
+
+
 def test_every_game_counts_beside_the_pairs() -> None:
     """Two wins of three are worth 120 Elo, also where two of the games are a pair."""
     counts = results.Counts(2, 0, 1, (0, 0, 1, 0, 0), singles=(0, 0, 1))
@@ -139,7 +158,9 @@ def test_the_other_side_sees_the_opposite(pairs: tuple[int, int, int, int, int])
     mine, theirs = elo.logistic(counts), elo.logistic(counts.reversed())
     assert mine.elo == pytest.approx(-theirs.elo, abs=1e-6)
     assert mine.error == pytest.approx(theirs.error, rel=1e-6)
-    assert elo.superiority(counts) == pytest.approx(1 - elo.superiority(counts.reversed()))
+    los, other = elo.superiority(counts), elo.superiority(counts.reversed())
+    assert (los is None) == (other is None)
+    assert los is None or other is None or los == pytest.approx(1 - other)
 
 
 def test_totals_add_up_field_by_field() -> None:

@@ -209,6 +209,7 @@ def _play(
             page.end(reason.value)
         complete = table.played == games if dealer is None else dealer.complete
         order = adaptive_schedule.order_facts(settings.plan, table) if dealer else None
+        complete = complete or reason is runner.Reason.DECIDED
         code = _end(settings, telling, reason, order, complete=complete)
         if page is not None and page.stays:
             telling.say(f"The live page stays at {page.url} until Ctrl-C")
@@ -437,7 +438,9 @@ def _cores(settings: arguments.Settings, threads: int, share: cores.Share) -> It
     if away := settings.cpus.difference(share.cpus):
         unusable, used = _list(away), _list(share.cpus)
         yield f"-use-affinity: {unusable} cannot be used on this machine; used are {used}"
-    need = f"{settings.concurrency} games of {threads * (1 + settings.ponders)} threads"
+    of_each = cli_values.some(threads * (1 + settings.ponders), "thread")
+    need = f"{cli_values.some(settings.concurrency, 'game')} of {of_each}"
+    need += " needs" if settings.concurrency == 1 else " need"
     if share.bound:
         if share.busy:
             used = _list(cpu for lane in share.lanes for cpu in lane.referee | lane.engines)
@@ -445,13 +448,12 @@ def _cores(settings: arguments.Settings, threads: int, share: cores.Share) -> It
     elif share.busy:
         yield (
             f"games are not bound to cores: another match on this machine has CPU"
-            f" {_list(share.busy)}, and {need} need more than the rest of the"
+            f" {_list(share.busy)}, and {need} more than the rest of the"
             f" {len(share.cpus)} CPUs"
         )
     else:
         yield (
-            f"games are not bound to cores: {need} need more than the {len(share.cpus)} CPUs"
-            " there are"
+            f"games are not bound to cores: {need} more than the {len(share.cpus)} CPUs there are"
         )
 
 

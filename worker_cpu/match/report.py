@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from orchestrator import contract
 from orchestrator.rating import elo, results, sprt
 from orchestrator.testmatch import match_journal, standings
-from worker_cpu.match import arguments, schedule
+from worker_cpu.match import arguments, cli_values, schedule
 from worker_cpu.referee import result as referee_result
 
 
@@ -62,8 +62,10 @@ class Report:
         done = f", {self._before} of them played before" if self._before else ""
         most = "at most " if self._table.adaptive else ""
         self.say(
-            f"Match of {len(self._table.names)} engines: {most}{self._games} games{done},"
-            f" {openings} openings, {self._settings.concurrency} at a time, {self._clocks()},"
+            f"Match of {len(self._table.names)} engines:"
+            f" {most}{cli_values.some(self._games, 'game')}{done},"
+            f" {cli_values.some(openings, 'opening')}, {self._settings.concurrency} at a time,"
+            f" {self._clocks()},"
             f" seed {self._settings.seed}, journal {self._settings.journal}"
         )
 
@@ -200,11 +202,12 @@ class Report:
     def _match_lines(self) -> list[str]:
         counts = self._table.between(0, 1)
         logistic, normalized = elo.logistic(counts), elo.normalized(counts)
-        difference = f"Elo difference: {_elo(logistic.elo)} +/- {_elo(logistic.error)}"
-        superior = f"LOS: {100 * elo.superiority(counts):.1f} %"
+        difference = f"Elo difference: {_estimate(counts, logistic)}"
+        los = elo.superiority(counts)
+        superior = f"LOS: {'-' if los is None else f'{100 * los:.1f} %'}"
         lines = [f"{difference}, {superior}, DrawRatio: {100 * counts.draw_ratio:.1f} %"]
         if any(counts.pairs):
-            nelo = f"nElo: {_elo(normalized.elo)} +/- {_elo(normalized.error)}"
+            nelo = f"nElo: {_estimate(counts, normalized)}"
             lines.append(f"{nelo}, Ptnml(0-2): {list(counts.pairs)}")
         test = self._settings.test
         return lines if test is None else [*lines, _test_line(test, counts)]
@@ -215,6 +218,7 @@ class Report:
             return None
         counts = self._table.between(0, 1)
         figures = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
+        figures["engine"] = self._table.names[0]
         return {**dataclasses.asdict(test), **figures, "accepted": test.verdict(counts)}
 
 
@@ -237,7 +241,7 @@ def score(what: str, counts: results.Counts, lead: str) -> str:
 
 
 def _test_line(test: sprt.Test, counts: results.Counts) -> str:
-    llr, verdict = test.llr(counts), test.verdict(counts)
+    llr, verdict = test.llr(counts) + 0.0, test.verdict(counts)  # no -0
     share = 100 * llr / (test.upper if llr >= 0 else -test.lower)
     accepted = f" - {verdict} was accepted" if verdict else ""
     return (
@@ -278,6 +282,13 @@ def _fault(result: match_journal.Result) -> str:
     if result.ending not in words:
         return note
     return f"{words[result.ending]} {note} in {result.position}"
+
+
+def _estimate(counts: results.Counts, estimate: elo.Estimate) -> str:
+    """Write a difference with its error, ``-`` where there are too few games."""
+    if not elo.is_estimated(counts):
+        return "- +/- -"
+    return f"{_elo(estimate.elo)} +/- {_elo(estimate.error)}"
 
 
 def _elo(value: float | None) -> str:
