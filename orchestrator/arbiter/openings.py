@@ -54,6 +54,9 @@ def _epd(text: str, source: str) -> Iterator[contract.Opening]:
         line = raw.strip()
         if not line or line[0] in "#;%":
             continue
+        if line[0] == "[":
+            looks = "this looks like PGN, and is read as EPD: name its format (format=pgn)"
+            raise errors.BookError(f"{source}: line {number}: {looks}")
         try:
             yield _position(line)
         except ValueError as error:

@@ -31,6 +31,8 @@ FISHTEST_RULES: Final = (
 TUNES: Final = "SPSA"  # the mode of OpenBench's tests that tune
 ERRORS: Final = ("alpha", "beta")  # of SPRT, in both programs
 _SAFE: Final = re.compile(r"[^A-Za-z0-9._+-]+")
+_PROGRAM: Final = "openbench-engine"  # what a Makefile builds: no other program's name
+_UNBOUNDED: Final = 1_000_000  # games of a test that only its bounds end
 _COMPILERS: Final = ("gcc", "g++", "clang", "clang++", "cargo", "rustc", "go", "zig", "dotnet")
 _KNOWN: Final = {
     *("base_branch", "dev_branch", "both_branch", "book_name", "test_bounds", "test_confidence"),
@@ -159,8 +161,8 @@ def _engine(path: pathlib.Path, settings: Mapping[str, Any]) -> Engine:
     recipe = {
         "name": path.stem,
         "repository": settings["source"],
-        "make": f"make {inside}-j EXE=farm-engine{given}",
-        "program": f"{folder}/farm-engine" if folder else "farm-engine",
+        "make": f"make {inside}-j EXE={_PROGRAM}{given}",
+        "program": f"{folder}/{_PROGRAM}" if folder else _PROGRAM,
         "toolchain": ["make", *([compiler] if compiler else [])],
         "nps": int(_number(settings, "nps")) if settings.get("nps") else 0,
     }
@@ -262,9 +264,11 @@ def _end(settings: Mapping[str, Any], notes: list[str]) -> list[str]:
     return _sprt(elo0, elo1, alpha, beta)
 
 
-def _sprt(elo0: float, elo1: float, alpha: float, beta: float) -> list[str]:
+def _sprt(
+    elo0: float, elo1: float, alpha: float, beta: float, games: int = _UNBOUNDED
+) -> list[str]:
     numbers = (f"elo0={elo0:g}", f"elo1={elo1:g}", f"alpha={alpha:g}", f"beta={beta:g}")
-    return ["--games", "1000000", "--sprt", *numbers]
+    return ["--games", str(games), "--sprt", *numbers]
 
 
 def _numbers(text: object) -> tuple[float, float]:
@@ -418,7 +422,9 @@ def _run(path: pathlib.Path, run: Mapping[str, Any]) -> tuple[Engine, Test]:
     ]
     tested = settings.get("sprt")
     if isinstance(tested, dict):
-        arguments += _sprt(*(_number(tested, key) for key in ("elo0", "elo1", *ERRORS)))
+        most = int(_number(settings, "num_games")) if settings.get("num_games") else _UNBOUNDED
+        figures = [_number(tested, key) for key in ("elo0", "elo1", *ERRORS)]
+        arguments += _sprt(*figures, games=most)
         if tested.get("elo_model", "normalized") != "normalized":
             arguments.append(f"model={tested['elo_model']}")
     elif tuning is None:

@@ -453,6 +453,8 @@ def test_the_rest() -> None:
     ("words", "message"),
     [
         (["-rouns", "3"], "did you mean -rounds"),
+        (["-bookmod", "disk"], r"'-bookmod' \(did you mean -bookmode\?\); allowed: those of"),
+        (["-resultfile", "r"], "^farm match: found '-resultfile'; allowed: .*`farm match -help`"),
         (["-quick", "cmd=true"], "-quick: found cmd=true; allowed: cmd=ONE cmd=OTHER book=FILE"),
         (["-config", "file=c.json"], "-config file=c.json: not supported: farm match -resume"),
         (["-dialect", "arena"], "allowed: farm, fastchess, cutechess"),

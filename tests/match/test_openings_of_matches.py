@@ -164,6 +164,13 @@ def test_both_engines_play_from_their_polyglot_books(tmp_path: pathlib.Path) -> 
     assert lines == {("e2e4", "e7e5"), ("d2d4", "d7d5"), ("c2c4", "c7c5")}
 
 
+def test_a_pgn_that_is_read_as_epd_is_called_one(tmp_path: pathlib.Path) -> None:
+    """The error says what it looks like and what to write, not which field of a FEN is wrong."""
+    (tmp_path / "b.epd").write_text('\n[Event "Book"]\n\n1. e4 e5 *\n')
+    with pytest.raises(errors.BookError, match=r"line 2: this looks like PGN.*format=pgn"):
+        books.read_book(tmp_path / "b.epd", "epd", None)
+
+
 def test_a_book_that_is_none_is_refused(tmp_path: pathlib.Path) -> None:
     """Before the first game; a book for one engine alone as well."""
     (tmp_path / "x.bin").write_bytes(b"no book")

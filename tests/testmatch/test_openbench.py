@@ -141,8 +141,8 @@ def test_an_instance_of_openbench_moves_in(instance: pathlib.Path, tmp_path: pat
     )
     assert "1 engines, 1 books, 2 presets, 3 open tests" in said
     recipe = sources.Recipe.read(out / "engines" / "Tiny.toml")
-    assert recipe.make == "make -C src -j EXE=farm-engine CXX=g++"
-    assert (recipe.program, recipe.nps) == ("src/farm-engine", 750000)
+    assert recipe.make == "make -C src -j EXE=openbench-engine CXX=g++"
+    assert (recipe.program, recipe.nps) == ("src/openbench-engine", 750000)
     assert (out / "books" / "frc'.epd").read_bytes() == BOOK
     subprocess.run(["sh", "-n", out / "books" / "fetch.sh"], check=True)
     words = _script_arguments(out / "tests" / "tiny-stc.sh", "lmr", "--remote")
@@ -212,7 +212,7 @@ def test_a_run_of_fishtest_moves_in(tmp_path: pathlib.Path) -> None:
     assert f"https://example.org/sf#{'1' * 40}" in told
     assert "--tc 5+0.05 --tc-against 10+0.1 --options Hash=64 Threads=4" in told
     assert "--draw movenumber=34,movecount=8,score=20 --resign movecount=3,score=600" in told
-    assert "--sprt elo0=0 elo1=2" in told
+    assert "--games 800 --sprt elo0=0 elo1=2" in told
     assert "--bench 123 --bench-against 124 --plies 8" in told
     recipe = tomllib.loads((out / "engines" / "Stockfish.toml").read_text())
     assert set(recipe["files"]) == {"src/nn-1.nnue", "src/nn-2.nnue"}

@@ -40,12 +40,15 @@ def grouped(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
     return groups
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> errors.UsageError:
-    """Return the error for a name that does not exist; the nearest ones come first."""
+def unknown(kind: str, name: str, allowed: Iterable[str], listed: str = "") -> errors.UsageError:
+    """Return the error for a name that does not exist; the nearest ones come first.
+
+    ``listed`` says where many names are listed; only one that is hardly another is then near.
+    """
     names = sorted(allowed)
-    near = difflib.get_close_matches(name, names, n=3)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.8 if listed else 0.6)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
-    return refuse(kind, f"{name!r}{hint}", ", ".join(names))
+    return refuse(kind, f"{name!r}{hint}", listed or ", ".join(names))
 
 
 def some(count: int, word: str) -> str:
