@@ -265,7 +265,7 @@ def _end(settings: Mapping[str, Any], notes: list[str]) -> list[str]:
 
 
 def _sprt(
-    elo0: float, elo1: float, alpha: float, beta: float, games: int = _UNBOUNDED
+    elo0: float, elo1: float, alpha: float, beta: float, *, games: int = _UNBOUNDED
 ) -> list[str]:
     numbers = (f"elo0={elo0:g}", f"elo1={elo1:g}", f"alpha={alpha:g}", f"beta={beta:g}")
     return ["--games", str(games), "--sprt", *numbers]

@@ -183,8 +183,9 @@ def ranks(table: Standings) -> list[Rank]:
     for engine in table.ranked():
         counts = table.of(engine)
         estimate = elo.logistic(counts)
-        shown = (estimate.elo, estimate.error) if elo.is_estimated(counts) else (None, None)
-        listed.append(Rank(engine, *shown, elo.superiority(counts)))
+        shown = elo.is_estimated(counts)
+        elo_shown, error = (estimate.elo, estimate.error) if shown else (None, None)
+        listed.append(Rank(engine, elo_shown, error, elo.superiority(counts)))
     return listed
 
 

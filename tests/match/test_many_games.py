@@ -128,7 +128,7 @@ def test_a_shared_dead_man_that_is_killed_takes_all_engines(
         harness.wait(lambda begun=begun: begun.serve() is not None, "the end of the game")
         end = begun.serve()
         assert isinstance(end, session.Interrupted)
-        assert end.cause == "dead man lost"
+        assert end.cause == "engines' supervisor lost"
         assert hall.survivors(begun.order.game) == []
         seated.leave()
     assert not any(harness.alive(seated.referee.pid) for seated in seats)

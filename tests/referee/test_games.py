@@ -430,7 +430,7 @@ def test_a_lost_dead_man_is_an_interruption(tmp_path: pathlib.Path) -> None:
     )
     played = interrupted(tmp_path, lambda made: made.dead_man.kill(), order)
     assert played.interrupted is not None
-    assert played.interrupted["cause"] == "dead man lost"
+    assert played.interrupted["cause"] == "engines' supervisor lost"
 
 
 def test_a_killed_referee_leaves_nothing(tmp_path: pathlib.Path) -> None:

@@ -404,7 +404,7 @@ def test_a_killed_dead_man_takes_sandboxes_with_it(place: hostile.Place) -> None
 
         played = opened.play(order, kill)
     assert played.interrupted is not None
-    assert played.interrupted["cause"] == "dead man lost"
+    assert played.interrupted["cause"] == "engines' supervisor lost"
     # The kernel kills them one after the other.
     harness.wait(lambda: not hall.survivors(order.game), "the end of every process")
 

@@ -218,8 +218,8 @@ class Report:
             return None
         counts = self._table.between(0, 1)
         figures = {"llr": test.llr(counts), "lower": test.lower, "upper": test.upper}
-        figures["engine"] = self._table.names[0]
-        return {**dataclasses.asdict(test), **figures, "accepted": test.verdict(counts)}
+        decided = {"engine": self._table.names[0], "accepted": test.verdict(counts)}
+        return {**dataclasses.asdict(test), **figures, **decided}
 
 
 def _clock(seconds: float) -> str:

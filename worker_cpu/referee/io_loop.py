@@ -30,7 +30,7 @@ from worker_cpu.wire import errors, frames
 FORWARD_NS = 50_000_000  # ns: how old a chunk may get before the link has it, for display
 BUSY_FORWARD_NS = 250_000_000  # ns: likewise while output comes; what is heard goes first
 END_WAIT_MS = 1_000  # ms: from the end of an engine's output to the end of its process
-DEAD_MAN_LOST = "dead man lost"  # a cause of interruptions
+DEAD_MAN_LOST = "engines' supervisor lost"  # a cause of interruptions
 NO_MORE_EXCUSES = "no more losses of this engine are excused in this event"
 SIDES: tuple[contract.Side, ...] = ("white", "black")
 SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
