@@ -91,7 +91,7 @@ def test_a_match_says_which_cores_another_one_has(tmp_path: pathlib.Path) -> Non
         out = table.play(tmp_path, *table.good_and_bad("-games", "1")).stdout
     told = ", ".join(map(str, CPUS))
     assert out.count("Note: games are not bound to cores: another match") == 1
-    assert f"has CPU {told}, and 1 games of 1 threads need more" in out
+    assert f"has CPU {told}, and 1 game of 1 thread needs more" in out
 
 
 def test_the_folder_of_locks_is_one_that_every_user_can_write_to(

@@ -62,7 +62,7 @@ def test_who_has_no_cores_of_its_own_does_not_ponder(tmp_path: pathlib.Path) -> 
     assert "ponder: found 1 games of two engines with 1 threads each" in said
     assert "-force-concurrency" in said
     forced = table.play(tmp_path, *words, "-force-concurrency", "-maxmoves", "2").stdout
-    assert "games are not bound to cores: 1 games of 2 threads need more" in forced
+    assert "games are not bound to cores: 1 game of 2 threads needs more" in forced
 
 
 def test_the_manuals_example_is_played(tmp_path: pathlib.Path) -> None:
