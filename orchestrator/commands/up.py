@@ -24,6 +24,7 @@ from orchestrator.commands import (
     programs,
     serve_web,
     tablebases,
+    tables,
     up_screen,
 )
 from orchestrator.common import errors, processor
@@ -62,20 +63,23 @@ class Farm:
             self.web.start()
 
     def keep_alive(self) -> None:
-        """Start again what has ended; raise ``HostError`` for what keeps ending."""
-        if self.redis is not None:
-            self.redis.start()
-        self.serve.keep_alive()
-        self.worker.keep_alive()
-        for lane in self.lanes:
-            lane.keep_alive()
+        """Start again what has ended, and say so; raise ``HostError`` for what keeps ending."""
+        self._keep_deciding()
+        for process in (self.worker, *self.lanes):
+            _keep(process)
         self._keep_showing()
+
+    def _keep_deciding(self) -> None:
+        """Keep Redis and ``serve`` alive: the last game's result is recorded there, too."""
+        if self.redis is not None and self.redis.start():
+            _tell_restart("Redis", self.redis.data_dir / "redis.log")
+        _keep(self.serve)
 
     def _keep_showing(self) -> None:
         if self.web is None:
             return
         try:
-            self.web.keep_alive()
+            _keep(self.web)
         except errors.HostError as error:
             click.echo(f"farm: the live page cannot be served: {error}", err=True)
             for listening in self.web.sockets:
@@ -94,14 +98,23 @@ class Farm:
             if not given_up():
                 self.worker.signal(signal.SIGTERM)
             while not given_up() and not self.worker.wait(LOOK_SECONDS):
-                if self.redis is not None:
-                    self.redis.start()  # where it has ended: the result is recorded there
-                self.serve.keep_alive()
+                self._keep_deciding()
         finally:
             self.worker.kill()  # its child dies with it, and the dead man ends the engines
             self.serve.stop(QUICK_SECONDS)
             if self.web is not None:
                 self.web.stop(QUICK_SECONDS)
+
+
+def _keep(process: supervisor.Supervised) -> None:
+    if process.keep_alive():
+        _tell_restart(process.name, process.log)
+
+
+def _tell_restart(name: str, log: pathlib.Path) -> None:
+    """Say that a process had ended: what becomes of its game and why is asked later."""
+    at = tables.moment(time.time_ns() // 1_000_000)
+    click.echo(f"farm: {at}: {name} had ended and was started again; its log: {log}", err=True)
 
 
 _page_port = click.option(

@@ -179,8 +179,8 @@ class EmbeddedRedis:
         """Return the process id of the server that was started last."""
         return int((self.data_dir / "redis.pid").read_text("ascii"))
 
-    def start(self, timeout_seconds: float = START_SECONDS) -> None:
-        """Start the server and wait until it answers.
+    def start(self, timeout_seconds: float = START_SECONDS) -> bool:
+        """Start the server unless one runs, wait until it answers, and say whether it was started.
 
         Raises:
             HostError: no server here, another owner, or it does not come up; the
@@ -190,7 +190,7 @@ class EmbeddedRedis:
         if self._owner is None:
             self._owner = self._own()
         try:
-            self._await_answer(timeout_seconds)
+            return self._await_answer(timeout_seconds)
         except BaseException:
             self.stop()
             raise
@@ -271,7 +271,7 @@ class EmbeddedRedis:
             return bool(client.ping())
         return False
 
-    def _await_answer(self, timeout_seconds: float) -> None:
+    def _await_answer(self, timeout_seconds: float) -> bool:
         ends = time.monotonic() + timeout_seconds
         launched = self._run_one()
         while not self._answers():
@@ -284,6 +284,7 @@ class EmbeddedRedis:
             time.sleep(LOOK_SECONDS)
             # A server that was ending when we came gives the lock back a little later.
             launched = launched or self._run_one()
+        return launched
 
     def _log_tail(self) -> str:
         with contextlib.suppress(FileNotFoundError):

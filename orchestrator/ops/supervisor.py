@@ -181,11 +181,14 @@ class Supervised:
         shutil.copyfile(self.log, self.log.with_name(f"{self.log.name}.1"))
         os.truncate(self.log, 0)
 
-    def keep_alive(self) -> None:
-        """Start the process again if it has ended; raise ``HostError`` if it keeps ending."""
+    def keep_alive(self) -> bool:
+        """Start the process again if it has ended, and say so.
+
+        Raise ``HostError`` if it keeps ending.
+        """
         self.rotate()
         if self.running:
-            return
+            return False
         recent = [t for t in self.started if t > time.monotonic() - RESTART_WINDOW_SECONDS]
         if len(recent) > RESTARTS:
             raise errors.HostError(
@@ -193,6 +196,7 @@ class Supervised:
                 f" {self.log} ends with:\n{self.log_tail()}"
             )
         self.start()
+        return True
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process if it is alive."""

@@ -230,6 +230,11 @@ def test_what_dies_is_started_again(tmp_path: pathlib.Path) -> None:
             raise
     output, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
+    for name, log in (("Redis", "redis.log"), ("serve", "serve.log"), ("worker", "worker-")):
+        lines = [line for line in told.splitlines() if f": {name} had ended" in line]
+        assert len(lines) == 1, told
+        assert "was started again; its log: " in lines[0]
+        assert log in lines[0]
     assert json.loads(output)["season"]["status"] == "finished"
     assert gone(tmp_path)
 
