@@ -133,8 +133,8 @@ def _here(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
 
 def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:
     yield from season.tables(state, event)
-    trial = season.trials(state, event, engine_trial.OWN)
-    yield from season.engines(trial, entry_points.player(), state.hall, common.redis_url())
+    written = season.trials(state, event, engine_trial.OWN)
+    yield from season.engines(written, entry_points.player(), state.hall, common.redis_url())
 
 
 def _report(

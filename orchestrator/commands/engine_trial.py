@@ -12,6 +12,7 @@ from orchestrator.commands import common, rosters, shell_offers, test_games
 from orchestrator.common import bounds, errors, output
 from orchestrator.ops import entry_points as players
 from orchestrator.season.amend import windows
+from orchestrator.season.file import load
 from orchestrator.season.fold import orders, state
 from orchestrator.season.spec import model
 
@@ -32,7 +33,7 @@ _FAULTS = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 )
 @click.option("--event", help="Play by this event's limits; default: the engine's next.")
 @common.season_option
-@rosters.file_option
+@click.option("--file", help="A season file or a roster file (engines.toml) that has them.")
 @common.json_option
 def test(
     name: str,
@@ -48,15 +49,20 @@ def test(
     """Play test games of engine NAME in the hall; nothing of them counts.
 
     Run it on the hall's host, while the season is at a gate or paused, or without any
-    season. With --file both engines are those of a roster file.
+    season. With --file both engines are those of a roster file, or of a season file that
+    need not be launched: then they play by its first event's limits.
 
-    Example: farm engine test igel --against minic --games 4 --tc 60+1
-    """
+    \b
+    Examples:
+    farm engine test igel --against minic --games 4 --tc 60+1
+    farm engine test igel --file autumn.toml
+    """  # noqa: D301 - click reads the backspace as "do not wrap"
     clock = test_games.control(control)
     chosen = _season(season, required=file is None)
-    engines = _engines(chosen, file)
+    loaded = None if file is None else rosters.season_of(file)
+    engines = _engines(chosen, file, loaded)
     hall = HALL if chosen is None else chosen.hall
-    rules = _rules(chosen, event, name)
+    rules = _rules(chosen, event, name) if loaded is None else _rules_of_file(loaded, event)
     pair = (_named(engines, name), OWN if against is None else _named(engines, against))
     written = [_order(number, pair, clock, rules) for number in range(games)]
     url = None if chosen is None else common.redis_url()
@@ -89,7 +95,11 @@ def _season(name: str | None, *, required: bool) -> state.SeasonState | None:
     return chosen
 
 
-def _engines(chosen: state.SeasonState | None, file: str | None) -> dict[str, contract.EngineSpec]:
+def _engines(
+    chosen: state.SeasonState | None, file: str | None, loaded: load.Loaded | None
+) -> dict[str, contract.EngineSpec]:
+    if loaded is not None:
+        return {spec.id: spec for spec in loaded.engines}
     if file is None:
         assert chosen is not None  # required without a file
         return dict(chosen.engines)
@@ -113,6 +123,16 @@ def _rules(chosen: state.SeasonState | None, event: str | None, engine: str) -> 
     coming = windows.upcoming(chosen, engine)
     spec = coming[0].spec if coming else None
     return spec or next(iter(chosen.events.values())).spec
+
+
+def _rules_of_file(loaded: load.Loaded, event: str | None) -> model.Event:
+    """Return the event of a season file by whose limits is played: the first one, or that named."""
+    named = {spec.id: spec for spec in loaded.season.events}
+    if event is None:
+        return loaded.season.events[0]
+    if event not in named:
+        raise errors.UsageError(f"--event: found {event!r}; allowed: {', '.join(named)}")
+    return named[event]
 
 
 def _order(

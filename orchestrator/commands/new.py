@@ -8,14 +8,14 @@ import math
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
 from orchestrator import contract
 from orchestrator.arbiter import data
-from orchestrator.commands import common, programs, test_games
+from orchestrator.commands import common, programs, starts, test_games
 from orchestrator.common import errors, files
 from orchestrator.engines import known_programs
 from orchestrator.season.file import describe, load
@@ -80,7 +80,8 @@ def new(
     """Write a season file: five questions, or the same by options.
 
     FILE is new, such as autumn.toml; books/balanced.pgn is put beside it. The file is checked, its
-    comments say what else it could hold. Nothing is launched.
+    comments say what else it could hold. Each engine is started once, as in a game: the file says
+    which protocol it speaks, and a warning which one does not play. Nothing is launched.
 
     \b
     Examples:
@@ -90,8 +91,9 @@ def new(
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     _refuse_taken(file)
     asks = sys.stdin.isatty() and not yes
-    answers = _answers(file, Given(name, engines, kind, games, time, final), _Asker(asks=asks))
-    _write(file, answers, as_json=as_json)
+    here = starts.Programs(quiet=as_json)
+    given = Given(name, engines, kind, games, time, final)
+    _write(file, _answers(file, given, _Asker(asks=asks), here), here, as_json=as_json)
 
 
 def _short(function: Function) -> Function:
@@ -157,7 +159,8 @@ def _from_line(
     _refuse_taken(file)
     control = test_games.control(tc)
     given = Given(None, ",".join(engines), kind, games, _with_units(control))
-    _write(file, _answers(file, given, _Asker(asks=False)), as_json=as_json)
+    here = starts.Programs(quiet=as_json)
+    _write(file, _answers(file, given, _Asker(asks=False), here), here, as_json=as_json)
 
 
 def _with_units(control: contract.TimeControl) -> str:
@@ -181,14 +184,16 @@ def _refuse_taken(file: pathlib.Path) -> None:
         raise errors.RefusedError(f"{file} is there already; name another file, or remove it")
 
 
-def _write(file: pathlib.Path, answers: Answers, *, as_json: bool) -> None:
+def _write(file: pathlib.Path, answers: Answers, here: starts.Programs, *, as_json: bool) -> None:
     """Write and check the season file, and say what it is and what to do with it."""
+    started = here.start([_command(program) for program in answers.engines])
     book_path = file.parent / "books" / data.BALANCED.name
     book_is_new = not book_path.exists()
     book_path.parent.mkdir(parents=True, exist_ok=True)
     if book_is_new:
         files.write(book_path, data.BALANCED.read_bytes())
-    files.write(file, text(file, answers).encode())
+    protocols = {program: start.protocol for program, start in started.items()}
+    files.write(file, text(file, answers, protocols).encode())
     try:
         loaded = load.load(file)
     except errors.FarmError:
@@ -198,6 +203,8 @@ def _write(file: pathlib.Path, answers: Answers, *, as_json: bool) -> None:
         raise
     report = describe.explain(loaded) | {"file": str(file), "book": str(book_path)}
     report["warnings"] += programs.warnings(loaded.engines)
+    ids = {spec.command[0]: spec.id for spec in reversed(loaded.engines)}
+    report["warnings"] += starts.warnings({ids[name]: start for name, start in started.items()})
     if as_json:
         common.print_json(report)
         return
@@ -250,13 +257,12 @@ def _asked_again(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return checked
 
 
-def _answers(file: pathlib.Path, given: Given, asker: _Asker) -> Answers:
+def _answers(file: pathlib.Path, given: Given, asker: _Asker, here: starts.Programs) -> Answers:
     """Return the five answers; raise ``UsageError`` for what cannot be."""
     usual: Any = re.sub(r"[-_]+", " ", file.stem).title()
     name = asker.answer("--name", given.name, "Name of the season", usual, str)
-    here = known_programs.installed([programs.search_path()])
     question = "Engines, by name or path, the strongest first"
-    usual = " ".join(here) or None
+    usual = None if given.engines else " ".join(_playing(here)) or None
     engines = asker.answer("--engines", given.engines, question, usual, _engines_of)
     usual = "match" if len(engines) == 2 else "round-robin"
     form = functools.partial(_format_of, len(engines))
@@ -266,13 +272,26 @@ def _answers(file: pathlib.Path, given: Given, asker: _Asker) -> Answers:
     usual = usual or min((len(engines) + 1) // 2, math.ceil(math.log2(len(engines))) + 1)
     read = _rounds_of if kind == "swiss" else _games_of
     games = asker.answer("--games", given.games, question, usual, read)
-    question = "Time control: minutes+seconds, or 10s+100ms"
+    question = (
+        "Time control as chess writes it (3+2: 3 minutes, and 2 seconds a move), or in seconds"
+        " (10s+100ms)"
+    )
     time = asker.answer("--time", given.time, question, TIME, _time_of)
     if given.final is not None and kind in {"match", "knockout"}:
         raise errors.UsageError(f"--final: found a {kind}, which ends with its winner")
     if given.final is not None and given.final % 2:
         raise errors.UsageError(f"--final: found {given.final}; allowed: {EVEN}")
     return Answers(name, engines, kind, games, time, given.final)
+
+
+def _playing(here: starts.Programs) -> list[str]:
+    """Return the programs known by name that are here and play; say which ones do not."""
+    installed = known_programs.installed([programs.search_path()])
+    started = here.start(installed)
+    left_out = [name for name, start in started.items() if start.tried and start.problem]
+    for name in left_out:
+        click.echo(f"farm: {name} is here and does not play: {started[name].problem}", err=True)
+    return [name for name in installed if name not in left_out]
 
 
 EVEN: Final = "an even number, so that both have White as often"
@@ -332,8 +351,8 @@ def _time_of(answer: str) -> str:
 # -- the file ------------------------------------------------------------------------------
 
 
-def text(file: pathlib.Path, answers: Answers) -> str:
-    """Return the season file of five answers."""
+def text(file: pathlib.Path, answers: Answers, protocols: Mapping[str, str]) -> str:
+    """Return the season file of five answers; ``protocols`` are known of commands."""
     identity = _slug(file.stem) or "season"
     return "\n".join(
         [
@@ -348,7 +367,7 @@ def text(file: pathlib.Path, answers: Answers) -> str:
             '# site = "Our club"             # the PGN\'s Site; default: the hall',
             "",
             "# The engines in the order of their seeds, the strongest first.",
-            *itertools.chain.from_iterable(_engines(answers.engines)),
+            *itertools.chain.from_iterable(_engines(answers.engines, protocols)),
             "# Openings of three to five moves, balanced for Stockfish; `farm match book`: more.",
             "[books.balanced]",
             f'file = "books/{data.BALANCED.name}"',
@@ -360,11 +379,16 @@ def text(file: pathlib.Path, answers: Answers) -> str:
     )
 
 
-def _engines(programs_: Sequence[str]) -> Iterator[list[str]]:
+def _command(program: str) -> str:
+    """Return how a hall is told of a program: a path whole, for it knows no other folder."""
+    return str(pathlib.Path(program).expanduser().absolute()) if "/" in program else program
+
+
+def _engines(programs_: Sequence[str], protocols: Mapping[str, str]) -> Iterator[list[str]]:
     taken: set[str] = set()
     for number, program in enumerate(programs_):
-        path = pathlib.Path(program).expanduser()
-        command = str(path.absolute()) if "/" in program else program
+        path, command = pathlib.Path(program).expanduser(), _command(program)
+        protocol = protocols.get(command) or known_programs.protocol(path.name)
         base = _slug(path.name) or f"engine-{number + 1}"
         identity = base
         while identity in taken:
@@ -375,7 +399,7 @@ def _engines(programs_: Sequence[str]) -> Iterator[list[str]]:
             f"id = {_quoted(identity)}",
             f"name = {_quoted(path.name if identity == base else identity)}",
             f"command = [{_quoted(command)}]",
-            *(['protocol = "xboard"'] if known_programs.protocol(path.name) == "xboard" else []),
+            *(['protocol = "xboard"'] if protocol == "xboard" else []),
             *(_EXAMPLES if not number else []),
             "",
         ]

@@ -20,6 +20,20 @@ def file_option(function: common.Function) -> common.Function:
     return click.option("--file", help="A roster file (engines.toml), not a season.")(function)
 
 
+def season_of(file: str | pathlib.Path) -> load.Loaded | None:
+    """Return the season of a file, ``None`` where it is a roster file.
+
+    Raise ``SeasonFileError`` for what is neither.
+    """
+    try:
+        load.load_engines(pathlib.Path(file))
+    except errors.WrongFileError as error:
+        if error.found != load.SEASON_FILE:
+            raise
+        return load.load(pathlib.Path(file))
+    return None
+
+
 def entries_of(file: str | pathlib.Path) -> dict[str, model.EngineEntry]:
     """Return the entries of a roster file by their ids; raise ``SeasonFileError``."""
     return {roster.id_of(listed): listed for listed in load.load_engines(pathlib.Path(file))}

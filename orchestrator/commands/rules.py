@@ -8,7 +8,7 @@ import pathlib
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, programs, shell_offers, tablebases
+from orchestrator.commands import common, programs, shell_offers, starts, tablebases
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors
 from orchestrator.ledger import journal_mirror
@@ -20,18 +20,27 @@ from orchestrator.season.file import schema as schemas
 
 @click.command()
 @click.argument("file", shell_complete=shell_offers.season_files)
+@click.option(
+    "--start", "starts_engines", is_flag=True, help="Start each engine once, as in a game."
+)
 @common.json_option
-def check(file: str, *, as_json: bool) -> None:
+def check(file: str, *, starts_engines: bool, as_json: bool) -> None:
     """Check a season file and explain the season: events, games, days, who goes where.
 
     FILE is a path, or the name of a bundled season. Contradictions are reported with their place
-    in the file; nothing is launched.
+    in the file; nothing is launched. With --start, on the hall's host, each engine plays two
+    plies in its sandbox, by the first event's limits; a warning names those that fail.
 
-    Example: farm check season16
-    """
+    \b
+    Examples:
+    farm check season16
+    farm season check autumn.toml --start
+    """  # noqa: D301 - click reads the backspace as "do not wrap"
     loaded = load.load(launching.season_file(file))
     report = describe.explain(loaded)
     report["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
+    if starts_engines:
+        report["warnings"] += starts.of_season(loaded, quiet=as_json)
     if as_json:
         common.print_json(report)
         return

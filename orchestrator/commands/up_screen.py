@@ -14,9 +14,18 @@ from orchestrator.commands import common, tables
 from orchestrator.common import errors, processor
 from orchestrator.ledger import store
 from orchestrator.season import views
-from orchestrator.season.fold import entries, state
+from orchestrator.season.fold import entries, events, openings, state
 from orchestrator.season.spec import interruption_rules
 
+_SUBSTITUTE: Final = "--with ID --entry engines.toml --played replay --reason WHY"
+_REMEDIES: Final = (  # for an engine that does not start, in the order in which they are typed
+    ("first", "season pause --reason WHY"),
+    ("once it is repaired, try it", "engine test {engine}"),
+    ("and play its lost games again", "game replay GAME --reason WHY"),
+    ("or replace it", f"season amend engine {{engine}} --event {{event}} {_SUBSTITUTE}"),
+    ("or take it out", "engine withdraw {engine} --event {event} --reason WHY"),
+    ("then", "season resume"),
+)
 REFEREE: Final = 1  # cores beside the thinking engine's: the referee's, and the farm's
 
 
@@ -46,6 +55,7 @@ class Screen:
         self._alarms: dict[str, str] = {}  # season to what was wrong with it last
         self._looked = False  # at what was there when this began
         self._measured = self._blamed = False  # others' load has been told: at the start, at a loss
+        self._unstarted: set[tuple[str, str, str]] = set()  # season, event and engine: told of
 
     def look(self) -> None:
         """Print what has happened since the last look."""
@@ -121,6 +131,8 @@ class Screen:
             self._console.print(f"held: {data['reason']}", style="bold red")
         if kind == entries.GAME_FINISHED and data["ending"] == contract.Ending.TIME:
             self._tell_blame()
+        if kind == entries.GAME_FINISHED:
+            self._tell_start(folded, folded.game(data["game"]))
         if kind in entries.ENDS and folded.launched.id != self._awaited:
             self._tell_end(folded)
 
@@ -130,6 +142,30 @@ class Screen:
         if crowd:
             self._blamed = True
             self._console.print(f"{crowd}: this loss on time may come from them")
+
+    def _tell_start(self, folded: state.SeasonState, game: events.Game) -> None:
+        """Say once of an engine that it crashed before a move was played, and what to do."""
+        played = game.finished
+        if played is None or played.loser is None or played.refused:
+            return
+        if played.ending not in verdict.CRASHES:
+            return
+        engine, event = getattr(game, played.loser), folded.events[game.event]
+        key = (folded.launched.id, game.event, engine)
+        if played.plies > len(openings.of_game(folded, game).moves) or key in self._unstarted:
+            return
+        self._unstarted.add(key)
+        after = event.spec.disqualify_after
+        out = f"it is disqualified after {after} crashes" if after else "nothing disqualifies it"
+        self._console.print(
+            f"{engine} DID NOT START in {game.id}, and loses each game like that:"
+            f" {out} (disqualify_after = {after})",
+            style="bold red",
+        )
+        named = {"engine": engine, "event": game.event}
+        for what, command in _REMEDIES:
+            line = f"  {what}: {self._command(command.format(**named))}"
+            self._console.print(line, soft_wrap=True)
 
     def tell_last_game(self, hall: str) -> None:
         """Print the result that was waited for, or what becomes of the game that was given up."""

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Sequence
 from typing import Final
 
+from orchestrator import contract
+
 # By strength, as the rating lists have them, Debian's among them; XBOARD speak only that protocol.
 UCI: Final = (
     *("stockfish", "obsidian", "plentychess", "berserk", "caissa", "lc0", "viridithas"),
@@ -15,7 +17,7 @@ UCI: Final = (
 XBOARD: Final = ("crafty", "phalanx", "hoichess", "gnuchess", "sjeng", "sjaakii", "fairymax")
 
 
-def protocol(program: str) -> str:
+def protocol(program: str) -> contract.ProtocolName:
     """Return the protocol of a program of that name: UCI where nothing else is known."""
     return "xboard" if program in XBOARD else "uci"
 

@@ -24,5 +24,10 @@ def player() -> Play:
             "nothing on this machine plays games: install the farm again (entry points"
             f" {GROUP}), or run this on the hall's host"
         )
-    play: Play = entries[0].load()
+    try:
+        play: Play = entries[0].load()
+    except ModuleNotFoundError as error:  # what plays games needs Linux
+        raise errors.HostError(
+            f"nothing plays games here: they are played on Linux alone ({errors.reason(error)})"
+        ) from error
     return play

@@ -47,6 +47,10 @@ def run(place: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
         (("simulate", "demo", "--seed", "1"), "Champion: "),
         (("forecast", "demo", "--runs", "4", "--processes", "0"), "Demo League"),
         (("new", "mine.toml", "--engines", "a,b", "--yes"), "farm season check mine.toml"),
+        (
+            ("new", "own.toml", "--engines", "farm-engine,farm-engine", "--yes"),
+            "not started to see whether they play: farm-engine: nothing plays games here",
+        ),
     ],
     ids=lambda told: told[0] if isinstance(told, tuple) else "",
 )

@@ -17,7 +17,7 @@ from orchestrator import contract
 from orchestrator.commands import up
 from orchestrator.common import processor
 from orchestrator.ops import supervisor
-from orchestrator.season.fold import abandoning
+from orchestrator.season.fold import abandoning, openings
 
 CORES = sorted(os.sched_getaffinity(0))
 HOUR = 360_000  # ticks of a core
@@ -243,6 +243,48 @@ def test_a_game_that_is_given_up_is_told_what_its_events_rules_make_of_it(
     shown.feed()
     assert "given up" not in (last := shown.given_up(driver.HALL))
     assert "0-1" in last
+
+
+@pytest.mark.parametrize(
+    ("words", "out"),
+    [
+        ((), "nothing disqualifies it (disqualify_after = 0)"),
+        (("disqualify_after = 2",), "it is disqualified after 2 crashes (disqualify_after = 2)"),
+    ],
+)
+def test_an_engine_that_does_not_start_is_told_loudly_and_once(
+    machine: Machine, tmp_path: pathlib.Path, words: tuple[str, ...], out: str
+) -> None:
+    """With what a director can type then; an engine that crashes later is told as before."""
+    season = launched(tmp_path, *words)
+    shown = Shown(machine, season)
+    told = []
+    for moves in (40, 0, 0):
+        season.settle()
+        game = season.state.games[season.state.ready_game() or ""]
+        attempt = season.start(game.id)
+        opening = len(openings.of_game(season.state, game).moves)
+        crash = driver.finished(game.id, attempt, ("0-1", contract.Ending.STALL), season.now_ms)
+        fact = crash.model_copy(update={"plies": opening + moves}).model_dump(mode="json")
+        shown.feed()
+        shown.look()
+        season.append([contract.Draft("game_finished", fact)], "worker")
+        shown.feed()
+        told.append((game.white, game.id, shown.look()))
+    assert "DID NOT START" not in told[0][2]
+    seen: set[str] = set()
+    for engine, game_id, lines in told[1:]:
+        assert (f"{engine} DID NOT START in {game_id}" in lines) == (engine not in seen)
+        seen.add(engine)
+    engine, _, lines = told[1]
+    assert out in lines
+    for command in (
+        "season pause --reason WHY",
+        f"engine test {engine}",
+        f"season amend engine {engine} --event league --with ID",
+        f"engine withdraw {engine} --event league --reason WHY",
+    ):
+        assert f"`FARM_DATA=/x farm {command}" in lines
 
 
 class InterruptedOutput(io.StringIO):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import pytest
 from click import testing
 
 from orchestrator import commands
+from orchestrator.commands import programs
 from orchestrator.season.file import load
 from orchestrator.season.fold import plan
 
@@ -95,6 +97,81 @@ def test_answers_are_in_the_file(tmp_path: pathlib.Path) -> None:
     assert loaded.season.events[0].time_control.base_ms == 10_000
 
 
+OLD = """#!/bin/sh
+while read -r word rest; do
+  case $word in
+    uci) exit 1;;
+    protover) echo 'feature myname="Old One" done=1';;
+    ping) echo "pong $rest";;
+    go) echo "move e2e4";;
+    quit) exit 0;;
+  esac
+done
+"""
+BROKEN = "#!/bin/sh\necho no such network >&2\nexit 7\n"
+PLAYING = f"#!/bin/sh\nexec {pathlib.Path(sys.executable).parent}/farm-engine --nodes 400\n"
+
+
+def program(path: pathlib.Path, text: str) -> str:
+    """Write an engine's program and return its path."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """Return a folder without a farm, in which engines of the test's own may be read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FARM_SANDBOX", "plain")
+    for name in ("FARM_REDIS_URL", "FARM_REDIS_URL_FILE", "FARM_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_each_engine_is_started_once_before_anything_is_launched(place: pathlib.Path) -> None:
+    """Its protocol is found out; one that fails is named with its reason, here and afterwards."""
+    old, broken = program(place / "bin/old", OLD), program(place / "bin/broken", BROKEN)
+    words = ("--engines", f"farm-engine,{old},{broken}", "--yes", "--json")
+    told = json.loads(made(place, *words))
+    assert [e.protocol for e in load.load(place / "my-cup.toml").engines] == [
+        "uci",
+        "xboard",
+        "uci",
+    ]
+    assert len(told["warnings"]) == 1
+    for said in ("broken fails", "exit 7", "no such network", "`farm engine test broken"):
+        assert said in told["warnings"][0]
+    assert sorted(path.name for path in place.iterdir()) == ["bin", "books", "my-cup.toml"]
+
+    run = functools.partial(testing.CliRunner().invoke, commands.farm)
+    checked = run(["season", "check", "my-cup.toml", "--start", "--json"])
+    assert json.loads(checked.output)["warnings"] == told["warnings"]
+    assert json.loads(run(["season", "check", "my-cup.toml", "--json"]).output)["warnings"] == []
+    tried = run(["engine", "test", "old", "--file", "my-cup.toml", "--games", "1"])
+    assert tried.exit_code == 0, tried.output
+    assert "test-1: old - Farm Engine" in tried.output
+    other = run(["engine", "test", "old", "--file", "my-cup.toml", "--event", "cup"])
+    assert "--event: found 'cup'; allowed: main" in other.output
+    assert not (place / ".farm").exists()
+
+
+def test_what_does_not_play_is_not_offered(
+    place: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the programs that are here those that play are the usual field; the others are named."""
+    for name in ("weiss", "seer"):
+        program(place / "bin" / name, PLAYING)
+    program(place / "bin/sjeng", BROKEN)
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setattr(programs, "GAMES", str(place / "bin"))  # no engine of this machine
+    said = made(place, "--yes")
+    assert [e.id for e in load.load(place / "my-cup.toml").engines] == ["seer", "weiss"]
+    assert "sjeng is here and does not play: " in said
+    assert "exit 7" in said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -131,12 +208,13 @@ def test_a_file_that_is_there_stays(tmp_path: pathlib.Path) -> None:
 def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
     """Each with its usual answer; a wrong one is asked again, what an option says is not asked."""
     ours, theirs = pty.openpty()
-    main = "from orchestrator.commands import main; main()"
+    main = "from orchestrator.commands import main, programs; programs.GAMES = '/none'; main()"
     command = [sys.executable, "-c", main, "new", "my-cup.toml"]
-    answers = ("Autumn", "farm-engine", "farm-engine farm-engine", "Mach", "Match", "few", "5", "6")
+    engines = ("farm-engine", "farm-engine farm-engine")
+    answers = (*engines, "Mach", "Match", "few", "5", "6", "soon", "1+1")
     os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
     with subprocess.Popen(
-        [*command, "--time", "1+1"], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
+        [*command, "--name", "Autumn"], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
     ) as process:
         os.close(theirs)
         shown = b""
@@ -149,10 +227,12 @@ def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
     os.close(ours)
     text = shown.decode()
     assert process.returncode == 0, text
-    for question in ("1. Name of the season [My Cup]", "2. Engines", "3. Format", "4. Games"):
+    time_control = "5. Time control as chess writes it (3+2: 3 minutes, and 2 seconds a move)"
+    for question in ("2. Engines", "3. Format", "4. Games", time_control):
         assert question in text
-    assert "5. " not in text
-    for wrong in ("found 1; allowed: 2 to 64", "found 'Mach'", "found 'few'", "found 5"):
+    assert "1. " not in text
+    wrongs = ("found 1; allowed: 2 to 64", "found 'Mach'", "found 'few'", "found 5", "found 'soon'")
+    for wrong in wrongs:
         assert text.count(f"Error: {wrong}") == 1, text
     season = load.load(tmp_path / "my-cup.toml").season
     assert (season.name, season.events[0].format.kind) == ("Autumn", "match")

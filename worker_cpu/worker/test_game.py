@@ -49,13 +49,17 @@ def play(
     with contextlib.ExitStack() as stack:
         official = _Official(stack, configured, redis_url)
         official.require_none()
-        directory = hall_directory.HallDirectory(configured.directory)
+        scratch = stack.enter_context(files.scratch("test"))
+        # Where no farm has ever been, a test leaves none of its folders behind.
+        known = redis_url is not None or configured.directory.is_dir()
+        directory = hall_directory.HallDirectory(
+            configured.directory if known else scratch / "hall"
+        )
         lock = stack.enter_context(directory.locked(LOCK_SECONDS))
         if lock is None:
             raise errors.RefusedError(
                 f"a game runs in {hall_name}; test games are played while the season is at a gate"
             )
-        scratch = stack.enter_context(files.scratch("test"))
         yield from _games(orders, configured, lock, scratch, official)
 
 

@@ -11,6 +11,7 @@ from orchestrator.common import errors
 from orchestrator.ops import entry_points
 from orchestrator.season.fold import orders
 from orchestrator.season.fold import state as season_state
+from orchestrator.season.spec import model
 
 WHOLE: Final = {3: 5, 4: 35, 5: 145, 6: 510, 7: 1511}  # WDL tables up to so many men
 ENGINES_MEN: Final = 6  # what engines are given (S16 Engine configuration)
@@ -58,33 +59,48 @@ def trials(
     """Return an order a roster engine of the event: two plies against the farm's own."""
     spec = state.events[event].spec
     field = state.events[event].entrants or tuple(state.engines)
-    made = []
-    for number, engine in enumerate(field, start=1):
-        order = contract.GameOrder(
-            season="preflight",
-            season_name="Preflight",
-            event="preflight",
-            event_name="Preflight",
-            game=f"preflight-{number}",
-            number=number,
-            round=str(number),
-            white=orders.engine_in(state.engines[engine], event),
-            black=own,
-            time_control=TRIAL,
-            journaled=False,
-            limits=spec.limits,
-            timeouts=spec.timeouts,
-            adjudication=TWO_PLIES,
-        )
-        made.append(order)
-    return made
+    return [
+        trial(orders.engine_in(state.engines[engine], event), own, spec, number=number)
+        for number, engine in enumerate(field, start=1)
+    ]
+
+
+def trial(
+    engine: contract.EngineSpec,
+    own: contract.EngineSpec,
+    rules: model.Event | None,
+    *,
+    number: int = 1,
+    control: contract.TimeControl = TRIAL,
+) -> contract.GameOrder:
+    """Return the order of two plies, an engine as White against the farm's own.
+
+    ``rules`` are the event by whose limits and time-outs it is started; ``None``: the usual ones.
+    """
+    order = contract.GameOrder(
+        season="preflight",
+        season_name="Preflight",
+        event="preflight",
+        event_name="Preflight",
+        game=f"preflight-{number}",
+        number=number,
+        round=str(number),
+        white=engine,
+        black=own,
+        time_control=control,
+        journaled=False,
+        adjudication=TWO_PLIES,
+    )
+    if rules is None:
+        return order
+    return order.model_copy(update={"limits": rules.limits, "timeouts": rules.timeouts})
 
 
 def engines(
-    trial: Sequence[contract.GameOrder], play: entry_points.Play, hall: str, url: str | None
+    written: Sequence[contract.GameOrder], play: entry_points.Play, hall: str, url: str | None
 ) -> Iterator[contract.Finding]:
     """Start each engine as in a game, in its sandbox, with the event's limits."""
-    for order in trial:
+    for order in written:
         yield _engine(order, play, hall, url)
 
 

@@ -24,9 +24,11 @@ from orchestrator.season.file import checks, logos, roster
 from orchestrator.season.fold import titles
 from orchestrator.season.spec import model, problems
 
+SEASON_FILE: Final = "a season file"
+ROSTER_FILE: Final = "a roster file"
 _KINDS: Final = {  # what each is made of
-    "a season file": "[roster] and [[event]] tables",
-    "a roster file": "[[engine]] tables alone",
+    SEASON_FILE: "[roster] and [[event]] tables",
+    ROSTER_FILE: "[[engine]] tables alone",
 }
 
 _SHOWN: Final = 100  # letters of a line that is no TOML
@@ -53,7 +55,7 @@ def load(path: Path, find: roster.Finder = roster.find_installed) -> Loaded:
     """
     file = str(path)
     raw = _parse(file, path)
-    _require_kind(file, raw, "a season file")
+    _require_kind(file, raw, SEASON_FILE)
     season = _with_roster_file(path, _validate(file, raw, model.Season))
     engines, wrong = roster.assemble(season.roster, find)
     engines = titles.seeded(season.title, engines)
@@ -72,7 +74,7 @@ def load_engines(path: Path) -> tuple[model.EngineEntry, ...]:
     """Read the entries of an ``engines.toml``; raise ``SeasonFileError``, as ``load`` would."""
     file = str(path)
     raw = _parse(file, path)
-    _require_kind(file, raw, "a roster file")
+    _require_kind(file, raw, ROSTER_FILE)
     entries = _validate(file, raw, model.EnginesFile).engines
     entered = (roster.spec(entry) for entry in entries if not entry.dropped)
     problems.refuse(file, list(roster.unplaced(entered, "engine")))
@@ -124,7 +126,7 @@ def _shown_line(path: Path, where: str) -> str:
 
 def _require_kind(file: str, raw: Mapping[str, Any], wanted: str) -> None:
     """Raise ``WrongFileError`` for a roster file in a season file's place, or the reverse."""
-    actual = "a season file" if {"event", "roster"} & raw.keys() else "a roster file"
+    actual = SEASON_FILE if {"event", "roster"} & raw.keys() else ROSTER_FILE
     if actual != wanted and raw.keys() & {"event", "roster", "engine"}:
         message = f"this is {actual}; {wanted} is wanted ({_KINDS[wanted]})"
         raise errors.WrongFileError(file, "the file", actual, wanted, message)
