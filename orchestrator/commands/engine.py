@@ -87,9 +87,8 @@ def _dropped(entry: model.EngineEntry) -> str:
 def _standing(now: state.SeasonState, engine_id: str, now_ms: int) -> dict[str, Any]:
     """Return an engine of a season: what it is, where it plays, what may be changed."""
     entry = engine_update.entries_of(now).get(engine_id)
-    if entry is None:  # found on the host by its name
-        spec = now.engines[engine_id]
-        entry = model.EngineEntry(id=spec.id, name=spec.name, command=spec.command)
+    if entry is None:  # found on the host by its name, or a substitute
+        entry = _entry_of(now.engines[engine_id])
     playing = windows.playing(now, engine_id)
     coming = windows.upcoming(now, engine_id)
     pin = now.engines[engine_id] if playing is None else orders.pinned(now, playing, engine_id)
@@ -101,6 +100,13 @@ def _standing(now: state.SeasonState, engine_id: str, now_ms: int) -> dict[str, 
         "updates": {event.id: _window(now, event.id, engine_id, now_ms) for event in coming},
         "state": _state(now, engine_id),
     }
+
+
+def _entry_of(spec: contract.EngineSpec) -> model.EngineEntry:
+    """Return an entry that says of an engine what its season knows."""
+    known = spec.model_dump(mode="json", exclude_defaults=True)
+    listed = {key: value for key, value in known.items() if key in model.EngineEntry.model_fields}
+    return model.EngineEntry.model_validate(listed)
 
 
 def _window(now: state.SeasonState, event: str, engine_id: str, now_ms: int) -> str:

@@ -25,6 +25,8 @@ schema = 1
 [[engine]]
 id = "new"
 name = "Newcomer"
+version = "3"
+rating = 2700
 command = ["new"]
 neural = { training = "T", network = "N", engine = "E" }
 """
@@ -64,6 +66,9 @@ def test_an_engine_is_replaced_under_audit(
     assert folded.engines["new"].name == "Newcomer"
     assert folded.events["league"].substitutes == {"e1": "new"}
     assert json.loads(farm("status", "--json"))["seasons"][0]["events"][0]["substitutes"]
+    listed = {row["engine"]: row for row in json.loads(farm("engine", "list", "--json"))}
+    assert (listed["new"]["version"], listed["new"]["rating"]) == ("3", 2700)
+    assert "rating: 2700" in farm("engine", "show", "new")
     acts = json.loads(farm("log", "--json"))
     assert (acts[-1]["kind"], acts[-1]["name"]) == ("engine_replaced", "ann")
     assert acts[-1]["by"].startswith("ann@")
