@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import pathlib
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -13,8 +14,9 @@ import click
 import rich.table
 
 from orchestrator import contract
-from orchestrator.commands import common, engine_trial, paths, shell_offers
+from orchestrator.commands import common, engine_trial, paths, programs, shell_offers
 from orchestrator.common import errors, files, version
+from orchestrator.engines import known_programs
 from orchestrator.ledger import store, vitals
 from orchestrator.ops import entry_points
 from orchestrator.ops.doctor import farm, season
@@ -74,14 +76,45 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
 
     Redis, journals, and halls and hosts by their last heartbeat. On a hall's host also this
     machine's sandbox, cores, memory, disk and speed; the speed is measured on the engines' cores,
-    and skipped while a game is running. Exit code 3: a check failed.
+    and skipped while a game is running. Before there is a farm, this machine is all that is
+    checked, the engines on it among that. Exit code 3: a check failed.
 
     Example: farm doctor --only redis --json
     """
-    with common.open_ledger() as ledger:
-        checked = [*_farm(ledger), *_here(ledger)]
-        summary = _report(ledger.now_ms(), _of_areas(checked, only))
+    try:
+        common.redis_url()
+    except errors.LedgerUnreachableError as error:
+        checked, now_ms = [_no_farm(str(error)), _engines(), *_here({})], time.time_ns() // 10**6
+    else:
+        with common.open_ledger() as ledger:
+            checked, now_ms = [*_farm(ledger), *_here(_in_play(ledger))], ledger.now_ms()
+    summary = _report(now_ms, _of_areas(checked, only))
     _print(summary, as_json=as_json)
+
+
+def _no_farm(complaint: str) -> contract.Finding:
+    """Say that only this machine is looked at: no farm is known."""
+    return contract.Finding(
+        area="farm",
+        name="running",
+        status="unknown",
+        found=f"Redis, journals and hosts are not checked: {complaint}",
+        why="a farm that does not run yet has none",
+        do="start one with `farm up`, then `farm doctor` again",
+    )
+
+
+def _engines() -> contract.Finding:
+    """Say which engines are on this machine: what a first season can be made of."""
+    here = known_programs.installed([programs.search_path()])
+    return contract.Finding(
+        area="here",
+        name="engines",
+        status="ok" if here else "warning",
+        found=", ".join(here) or "none by a known name",
+        why="without another one the farm's own engine plays alone",
+        do="apt install stockfish ethereal-chess, or name programs by their paths",
+    )
 
 
 @click.command()
@@ -104,7 +137,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
         checked = [
             *_farm(ledger),
             *farm.hall(ledger, state.hall),
-            *_here(ledger),
+            *_here(_in_play(ledger)),
             *_event(state, event),
         ]
         summary = _report(ledger.now_ms(), tuple(checked), state.launched.id, event)
@@ -122,13 +155,28 @@ def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
     yield from farm.hosts(vitals.read(ledger), ledger.now_ms())
 
 
-def _here(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
-    """Yield what the packages on this machine find of it: a hall's cores, sandbox, speed."""
+def _in_play(ledger: store.RedisLedger) -> dict[str, str]:
+    """Return the games in flight, by their hosts."""
     slots = filter(None, map(ledger.slot, ledger.halls()))
-    in_play = {slot.host: slot.game for slot in slots}
+    return {slot.host: slot.game for slot in slots}
+
+
+def _here(in_play: Mapping[str, str]) -> Iterator[contract.Finding]:
+    """Yield what the packages on this machine find of it: a hall's cores, sandbox, speed."""
     for entry in importlib.metadata.entry_points(group=CHECKS):
-        check: Check = entry.load()
-        yield from check(in_play)
+        try:
+            check: Check = entry.load()
+        except ModuleNotFoundError as error:
+            yield contract.Finding(
+                area="here",
+                name="system",
+                status="unknown",
+                found=f"games are played on Linux alone ({error})",
+                why="a hall needs Linux; seasons on paper, ratings and audits do not",
+                do="on Windows: in WSL",
+            )
+        else:
+            yield from check(in_play)
 
 
 def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:

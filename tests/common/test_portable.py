@@ -46,6 +46,7 @@ def run(place: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
         (("check", "demo"), "Champion: the winner of Demo Final"),
         (("simulate", "demo", "--seed", "1"), "Champion: "),
         (("forecast", "demo", "--runs", "4", "--processes", "0"), "Demo League"),
+        (("doctor", "--json"), "games are played on Linux alone"),
         (("new", "mine.toml", "--engines", "a,b", "--yes"), "farm season check mine.toml"),
         (
             ("new", "own.toml", "--engines", "farm-engine,farm-engine", "--yes"),

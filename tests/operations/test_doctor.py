@@ -80,6 +80,32 @@ def test_a_sound_farm_passes(ground: Ground) -> None:
     }
 
 
+def test_without_a_farm_the_machine_is_checked(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a first season needs of it is told before there is one; the rest is said to wait."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("FARM_REDIS_URL", "FARM_REDIS_URL_FILE", "FARM_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    engine = tmp_path / "bin" / "stockfish"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{engine.parent}:/usr/bin:/bin")
+    done = click.testing.CliRunner().invoke(commands.farm, ["doctor", "--json"])
+    told = findings_of(done.stdout)
+    assert (told["farm running"]["status"], "farm up" in told["farm running"]["do"]) == (
+        "unknown",
+        True,
+    )
+    assert "stockfish" in told["here engines"]["found"]
+    wanted = {"here sandbox", "here cores", "here disk", "here speed", "here real-time priority"}
+    assert wanted <= told.keys()
+    failed = any(finding["status"] == "failed" for finding in told.values())
+    assert done.exit_code == (3 if failed else 0), done.output
+    assert not (tmp_path / ".farm").exists()
+
+
 def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground) -> None:
     """A good engine plays its two plies, one that is missing fails; the report is journaled."""
     good = harness.scripted(ground.root / "life", 2)

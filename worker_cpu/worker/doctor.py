@@ -13,6 +13,7 @@ import os
 import pathlib
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent import futures
 from typing import Final
 
 from orchestrator import contract
@@ -20,7 +21,7 @@ from orchestrator.common import errors, files
 from worker_cpu import settings
 from worker_cpu.engines import sandbox
 from worker_cpu.hall import directory as hall_files
-from worker_cpu.host import heartbeat, speed
+from worker_cpu.host import heartbeat, pulse, speed
 
 FREE_BYTES: Final = 5 << 30  # a season of long games with their protocol logs
 SLOW: Final = 0.97  # of the recorded speed (reference C5)
@@ -40,6 +41,7 @@ def check(in_play: Mapping[str, str]) -> Iterator[contract.Finding]:
         return
     yield _sandbox(hall)
     yield from _cores(hall)
+    yield _priority()
     yield _disk(hall)
     yield from _steady()
     yield _speed(hall, in_play.get(hall.host, ""))
@@ -85,6 +87,17 @@ def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
     else:
         actual = f"{len(hall.engine_cpus)} for engines, {len(hall.referee_cpus)} for the referee"
         yield _finding("cores", "ok", actual, why, do)
+
+
+def _priority() -> contract.Finding:
+    """Look whether a referee that is started from here may put its clock before other programs."""
+    why = "on a busy machine the clock is late by what others take (docs/tutorial.md)"
+    do = "LimitRTPRIO=1 in the unit, or `rtprio 1` in /etc/security/limits.conf"
+    with futures.ThreadPoolExecutor(1) as pool:  # this thread's own priority stays
+        granted = pool.submit(pulse.run_at_once).result()
+    if granted:
+        return _finding("real-time priority", "ok", "granted", why, do)
+    return _finding("real-time priority", "warning", "this user has no right to it", why, do)
 
 
 def _disk(hall: settings.HallSettings) -> contract.Finding:
