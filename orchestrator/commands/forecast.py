@@ -16,7 +16,7 @@ from orchestrator.commands import common, shell_offers, tables
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors
 from orchestrator.forecast import forecast as forecasts
-from orchestrator.forecast import season_simulation
+from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season import views
 from orchestrator.season.file import load, wording
 from orchestrator.season.fold import state as season_state
@@ -64,6 +64,7 @@ def forecast(
     with _progress(runs, quiet=as_json) as done:
         odds = forecasts.forecast(asked, runs, processes, done)
     report = forecasts.as_json(asked, odds, time.time_ns() // 1_000_000)
+    report["unrated"] = [spec.id for spec in state.engines.values() if spec.rating is None]
     if event is not None:
         report["events"] = [simulated for simulated in report["events"] if simulated["id"] == event]
     if as_json:
@@ -111,6 +112,9 @@ def _show(state: season_state.SeasonState, report: Mapping[str, Any]) -> None:
         for candidate in report["champion"][:5]
     )
     console.print(f"Champion: {title}")
+    if unrated := game_model.unrated(state.engines.values()):
+        played = ", but for the games played so far" if forecasts.games_of(state) else ""
+        console.print(f"Strengths: {unrated}{played}")
     end = report["end_ms"]
     left = {key: wording.duration(86_400 * days) for key, days in report["remaining_days"].items()}
     console.print(

@@ -408,7 +408,7 @@ def _engines(programs_: Sequence[str], protocols: Mapping[str, str]) -> Iterator
 _EXAMPLES: Final = (
     '# version = "1.0"               # what the tables and the PGN show',
     '# author = "Me"',
-    "# rating = 3000",
+    "# rating = 3000                 # forecasts go by ratings; without any all count as equal",
     '# options = { "Move Overhead" = 10 }',
 )
 

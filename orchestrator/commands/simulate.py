@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import secrets
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
@@ -20,12 +21,15 @@ from orchestrator.season import views
 from orchestrator.season.file import load, wording
 
 _DEFAULTS = game_model.Chances()
+SEEDS: Final = 1_000_000  # as many are drawn from: a seed is typed again
 SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no speed is given
 
 
 @click.command()
 @click.argument("file", shell_complete=shell_offers.season_files)
-@click.option("--seed", type=click.IntRange(0), required=True, help="Seed of all draws.")
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed of all draws; default: one is drawn, and printed."
+)
 @click.option("--draw-rate", default=_DEFAULTS.draw, show_default=True, help="Of equal engines.")
 @click.option(
     "--white-advantage", default=_DEFAULTS.white_elo, show_default=True, help="In Elo points."
@@ -65,7 +69,7 @@ SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no s
 @common.json_option
 def simulate(
     file: str,
-    seed: int,
+    seed: int | None,
     draw_rate: float,
     white_advantage: float,
     crash_rate: Sequence[str],
@@ -82,7 +86,8 @@ def simulate(
     """Play the season of FILE to its end in virtual time, its games drawn from ratings.
 
     FILE is a path, or the name of a bundled season. The same seed plays the same
-    season, to the byte. Ties that the organizers must decide are decided by lot.
+    season, to the byte. Ties that the organizers must decide are decided by lot. What people and
+    hosts are taken to need for gates, answers and repairs is told apart from play and breaks.
     With --serve the live page shows the season as it goes: tables, brackets, forecast. Its
     games have results and no moves.
 
@@ -104,7 +109,8 @@ def simulate(
     loaded = load.load(launching.season_file(file))
     if serve:
         loaded = season_simulation.marked(loaded)
-    played = season_simulation.Simulation.launched(loaded, seed, drawn).run()
+    chosen = secrets.randbelow(SEEDS) if seed is None else seed
+    played = season_simulation.Simulation.launched(loaded, chosen, drawn).run()
     if journal is not None:
         _write(journal, season_simulation.journal_bytes(played.journal))
     report = season_simulation.as_json(played)
@@ -157,10 +163,13 @@ def _serve(played: season_simulation.Simulation, speed: float | None, host: str,
         made = app.create(source, root / "archive", root / "feeds", outlook.Settings(humble=False))
         click.echo(f"farm: the live page is at {serve_web.url(listening)}", err=True)
         click.echo(
-            f"farm: {played.state.launched.season.name}: {wording.duration(took_seconds)} pass in"
+            f"farm: {played.state.launched.season.name}, seed {played.seed}:"
+            f" {wording.duration(took_seconds)} pass in"
             f" {wording.duration(max(1.0, took_seconds / factor))}; Ctrl-C ends it",
             err=True,
         )
+        for line in _assumed(played):
+            click.echo(f"farm: {line}", err=True)
         server.make(made, host, port).run(sockets=[listening])
 
 
@@ -168,13 +177,27 @@ def _show(played: season_simulation.Simulation, report: dict[str, Any]) -> None:
     console = common.console()
     for event in played.state.events:
         console.print(tables.standings(views.standings(played.state, event)))
-    took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
-    answers = wording.duration(season_simulation.ANSWER_MS / 1000)
-    waited = f" after {answers} each" if report["decisions"] else ""
+    took_ms = played.state.at_ms - played.state.launched_ms - played.waited_ms
     console.print(
         f"{played.state.launched.season.name}, seed {report['seed']}: {report['games']} games in"
-        f" {wording.duration(took_seconds)}, ties decided by lot: {report['decisions']}{waited},"
+        f" {wording.duration(took_ms / 1000)}, ties decided by lot: {report['decisions']},"
         f" disqualifications: {report['disqualifications']},"
         f" interruptions: {report['interruptions']}"
     )
+    for line in _assumed(played):
+        console.print(line)
     console.print(f"Champion: {views.name(played.state, report['champion'])}")
+
+
+def _assumed(played: season_simulation.Simulation) -> Iterator[str]:
+    """Say what a simulation takes for granted: waits that no file gives, missing ratings."""
+    if played.waited_ms:
+        answer = wording.duration(season_simulation.ANSWER_MS / 1000)
+        outage = wording.duration(season_simulation.OUTAGE_MS / 1000)
+        yield (
+            f"Besides, {wording.duration(played.waited_ms / 1000)} of waiting are assumed: {answer}"
+            f" for each gate that an operator opens and each answer of the organizers, {outage}"
+            " for each lost host"
+        )
+    if unrated := game_model.unrated(played.state.engines.values()):
+        yield f"Strengths: {unrated}"

@@ -9,7 +9,7 @@ rating; an engine without one counts as ``UNRATED``.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from orchestrator import contract
@@ -137,6 +137,15 @@ def interrupted(seed: str, attempt: str, ply: int) -> interruption.Facts:
         white=contract.Score(cp=centipawns),
         black=contract.Score(cp=other),
     )
+
+
+def unrated(engines: Iterable[contract.EngineSpec]) -> str:
+    """Say which engines have no rating to be told apart by, '' where all have one."""
+    everybody = list(engines)
+    missing = [engine.id for engine in everybody if engine.rating is None]
+    if len(missing) == len(everybody):
+        return "no engine has a rating: all count as equal"
+    return f"without a rating, and counted as {UNRATED}: {', '.join(missing)}" if missing else ""
 
 
 def _fraction(numbers: Iterator[int]) -> float:

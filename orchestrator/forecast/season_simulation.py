@@ -15,6 +15,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -70,6 +71,17 @@ class Simulation:
     def seed(self) -> str:
         """Return the seed of all draws."""
         return self.state.launched.seed
+
+    @property
+    def waited_ms(self) -> int:
+        """Return how long people and lost hosts were waited for, which is no play and no break."""
+        waited = 0
+        for before, entry in itertools.pairwise(self.journal):
+            if entry.by in {"operator", "organizer"}:
+                waited += entry.at_ms - before.at_ms
+            elif entry.kind == entries.ATTEMPT_ENDED:
+                waited += OUTAGE_MS
+        return waited
 
     def run(self) -> Simulation:
         """Play to the end; raise ``OrganizerError`` where a season cannot go on."""
@@ -267,6 +279,8 @@ def as_json(played: Simulation) -> dict[str, Any]:
         ),
         "disqualifications": kinds.count(entries.ENGINE_EXCLUDED),
         "interruptions": kinds.count(entries.ATTEMPT_ENDED),
+        "waited_days": round(played.waited_ms / _DAY_MS, 2),
+        "unrated": [engine.id for engine in state.engines.values() if engine.rating is None],
         "events": [
             {
                 "id": event.id,

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import resource
 import time
 from collections import Counter
@@ -335,6 +336,35 @@ def test_the_command_writes_what_anyone_can_verify(tmp_path: Path) -> None:
     table = testing.CliRunner().invoke(commands.farm, arguments[:4])
     assert table.exit_code == 0
     assert "Champion: " in table.output
+
+
+def test_what_a_simulation_assumes_is_told(tmp_path: Path) -> None:
+    """Play takes as long with a gate as without; a seed that nobody gave plays the same again."""
+    driver.load(tmp_path, driver.season_text())  # its books
+    told = {}
+    for wait, line in (("operator", 'break = "operator"\n'), ("none", "")):
+        file = tmp_path / f"{wait}.toml"
+        file.write_text(driver.season_text().replace('break = "10m"\n', line))
+        done = testing.CliRunner().invoke(commands.farm, ["simulate", str(file), "--seed", "3"])
+        assert done.exit_code == 0, done.output
+        told[wait] = " ".join(done.output.split())
+    summaries = [re.search(r"\d+ games in [^,]+", text) for text in told.values()]
+    assert all(summaries)
+    assert len({summary[0] for summary in summaries if summary}) == 1
+    assert "6h of waiting are assumed: 6h for each gate" in told["operator"]
+    assert "waiting" not in told["none"]
+    for text in told.values():
+        assert "no engine has a rating: all count as equal" in text
+    words = ["forecast", str(file), "--runs", "2", "--processes", "1"]
+    forecast = testing.CliRunner().invoke(commands.farm, words).output
+    assert "no engine has a rating: all count as equal" in forecast
+
+    drawn = json.loads(
+        testing.CliRunner().invoke(commands.farm, ["simulate", "cup", "--json"]).output
+    )
+    words = ["simulate", "cup", "--seed", str(drawn["seed"]), "--json"]
+    again = json.loads(testing.CliRunner().invoke(commands.farm, words).output)
+    assert again == drawn
 
 
 @pytest.mark.parametrize(
