@@ -41,10 +41,10 @@ engine.add_command(engine_trial.test)
 
 @engine.command("list")
 @common.season_argument
-@rosters.file_option
+@rosters.any_file_option
 @common.json_option
 def list_(season: str | None, file: str | None, *, as_json: bool) -> None:
-    """List the engines of SEASON as they are now, or those of a roster file.
+    """List the engines of SEASON as they are now, or those of a roster or season file.
 
     Example: farm engine list --file engines.toml
     """
@@ -63,7 +63,15 @@ def list_(season: str | None, file: str | None, *, as_json: bool) -> None:
 
 
 def _of_file(file: str) -> list[dict[str, Any]]:
-    entries = load.load_engines(pathlib.Path(file))
+    """Return the engines of a roster file, or of a season file with those that are found here."""
+    loaded = rosters.season_of(file)
+    if loaded is None:
+        entries = load.load_engines(pathlib.Path(file))
+    else:
+        entries = (*loaded.season.roster.engines, *loaded.season.roster.fill)
+        listed = {roster.id_of(entry) for entry in entries}
+        found = (spec for spec in loaded.engines if spec.id not in listed)
+        entries = (*entries, *map(_entry_of, found))
     return [_row(entry) | {"state": _dropped(entry)} for entry in entries]
 
 
@@ -137,7 +145,7 @@ def _state(now: state.SeasonState, engine_id: str) -> str:
 @engine.command()
 @click.argument("name", shell_complete=shell_offers.engines)
 @common.season_option
-@rosters.file_option
+@rosters.any_file_option
 @common.json_option
 def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> None:
     """Show all that is known of engine NAME (its id): entry, pins, update windows.

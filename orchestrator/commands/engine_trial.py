@@ -33,7 +33,7 @@ _FAULTS = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 )
 @click.option("--event", help="Play by this event's limits; default: the engine's next.")
 @common.season_option
-@click.option("--file", help="A season file or a roster file (engines.toml) that has them.")
+@rosters.any_file_option
 @common.json_option
 def test(
     name: str,

@@ -20,6 +20,12 @@ def file_option(function: common.Function) -> common.Function:
     return click.option("--file", help="A roster file (engines.toml), not a season.")(function)
 
 
+def any_file_option(function: common.Function) -> common.Function:
+    """Add ``--file``, a season file or a roster file."""
+    text = "A season file or a roster file (engines.toml) that has them."
+    return click.option("--file", help=text)(function)
+
+
 def season_of(file: str | pathlib.Path) -> load.Loaded | None:
     """Return the season of a file, ``None`` where it is a roster file.
 

@@ -152,6 +152,9 @@ def test_each_engine_is_started_once_before_anything_is_launched(place: pathlib.
     tried = run(["engine", "test", "old", "--file", "my-cup.toml", "--games", "1"])
     assert tried.exit_code == 0, tried.output
     assert "test-1: old - Farm Engine" in tried.output
+    rows = json.loads(run(["engine", "list", "--file", "my-cup.toml", "--json"]).output)
+    assert [row["engine"] for row in rows] == ["farm-engine", "old", "broken"]
+    assert "protocol: xboard" in run(["engine", "show", "old", "--file", "my-cup.toml"]).output
     other = run(["engine", "test", "old", "--file", "my-cup.toml", "--event", "cup"])
     assert "--event: found 'cup'; allowed: main" in other.output
     assert not (place / ".farm").exists()
