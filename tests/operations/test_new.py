@@ -18,6 +18,7 @@ from orchestrator import commands
 from orchestrator.commands import programs
 from orchestrator.season.file import load
 from orchestrator.season.fold import plan
+from worker_cpu.hall import directory
 
 PATIENCE = 120.0  # s
 
@@ -158,6 +159,19 @@ def test_each_engine_is_started_once_before_anything_is_launched(place: pathlib.
     other = run(["engine", "test", "old", "--file", "my-cup.toml", "--event", "cup"])
     assert "--event: found 'cup'; allowed: main" in other.output
     assert not (place / ".farm").exists()
+
+
+def test_no_engine_is_started_beside_a_game(
+    place: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a game runs in the hall nothing is said against an engine that nobody has tried."""
+    monkeypatch.setenv("FARM_DATA", str(place))
+    with directory.HallDirectory(place / "halls" / "hall-1").locked(1) as lock:
+        assert lock is not None
+        told = json.loads(made(place, "--engines", "farm-engine,farm-engine", "--yes", "--json"))
+    assert len(told["warnings"]) == 1
+    said = "not started to see whether they play: farm-engine: a game runs in hall-1"
+    assert told["warnings"][0].startswith(said)
 
 
 def test_what_does_not_play_is_not_offered(
