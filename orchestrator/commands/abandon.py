@@ -42,7 +42,7 @@ def abandon(act: season_change.Act, *, yes: bool) -> None:
     why = f"the season was abandoned: {act.reason}"
     done = agreed.change(drafts, lambda now: _effects(now, why), unoffered=True)
     season = done.before
-    sentence = f"{season.launched.id} is abandoned: {_stood(season)}"
+    sentence = f"{season.launched.id} {act.tense('will be', 'is')} abandoned: {_stood(season)}"
     agreed.report(done, _as_json(season), sentence, "; another season may be launched")
 
 

@@ -73,7 +73,10 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change
         if game.open and game.opening in new and openings.book_of(done.before, game) == name
     ]
     report = {"book": name, "sha256": done.fact["sha256"], "exits": len(new), "games": waiting}
-    sentence = f"{len(new)} exits of {name} are replaced, those of {len(waiting)} paired games too"
+    will = act.tense("will be", "are")
+    sentence = (
+        f"{len(new)} exits of {name} {will} replaced, those of {len(waiting)} paired games too"
+    )
     act.report(done, report, sentence)
 
 
@@ -84,7 +87,8 @@ def book(name: str, path: pathlib.Path, games: Sequence[str], act: season_change
 def gate(event: str, at: str, act: season_change.Act) -> None:
     """Move the time at which the gate (the break) before EVENT opens by itself.
 
-    It still waits for the events before it and for the organizers' decisions.
+    It still waits for the events before it and for the organizers' decisions. A gate that only
+    you would open (break = "operator") then opens by itself, too, whether it is shut yet or not.
 
     Example: farm amend gate final --at +2d --reason "the authors asked for two days more"
     """
@@ -96,8 +100,8 @@ def gate(event: str, at: str, act: season_change.Act) -> None:
     done = act.change_at(change)
     report = {key: done.fact[key] for key in ("event", "opens_at_ms", "before_ms")}
     was = f", not {tables.moment(report['before_ms'])}" if report["before_ms"] else ""
-    opens = tables.moment(report["opens_at_ms"])
-    act.report(done, report, f"the gate before {event} opens {opens}{was}")
+    opens = f"{act.tense('will open', 'opens')} by itself {tables.moment(report['opens_at_ms'])}"
+    act.report(done, report, f"the gate before {event} {opens}{was}")
 
 
 @amend.command("away-policy")
@@ -113,7 +117,9 @@ def away_policy(policy: amendment_entries.AwayPolicy, act: season_change.Act) ->
     """
     done = act.change(lambda now: amending.set_away_policy(now, policy, act.by, act.reason))
     away = f"; away are {', '.join(done.before.away)}" if done.before.away else ""
-    act.report(done, {"policy": policy}, f"while a host is away, {_POLICIES[policy]}{away}")
+    will = act.tense("from then on", "from now on")
+    sentence = f"{will}, while a host is away, {_POLICIES[policy]}{away}"
+    act.report(done, {"policy": policy}, sentence)
 
 
 _POLICIES = {"wait": "the season waits for it", "others": "other ready games are played"}
@@ -142,7 +148,8 @@ def host(host: str, engines: Sequence[str], act: season_change.Act, *, away: boo
     away_with = ", ".join(done.fact.get("engines", ()))
     gone = f" with {away_with}: {_POLICIES[done.before.away_policy]}" if away else ""
     report = {"host": host, "away": away, "engines": done.fact.get("engines", [])}
-    act.report(done, report, f"{host} is {'away' if away else 'back'}{gone}")
+    is_ = act.tense("will be", "is")
+    act.report(done, report, f"{host} {is_} {'away' if away else 'back'}{gone}")
 
 
 def _gpu_engines(now: state.SeasonState) -> tuple[str, ...]:

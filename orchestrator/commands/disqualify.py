@@ -60,7 +60,8 @@ def dismiss(engine: str, event: str, act: season_change.Act) -> None:
     """
     done = act.change(lambda now: own_book.dismiss(now, event, engine, act.by, act.reason))
     report = {"engine": engine, "event": event}
-    act.report(done, report, f"the flag of {engine} in {event} is dismissed")
+    will = act.tense("will be", "is")
+    act.report(done, report, f"the flag of {engine} in {event} {will} dismissed")
 
 
 @click.command()
@@ -99,6 +100,7 @@ def disqualify(
 
     act = act.seconded("disqualify", change)
     done = act.change(change, unoffered=True)
-    ending = "nobody takes its seat" if substitute is None else substitutes.in_words(done.fact)
+    ending = "nobody takes its seat" if substitute is None else substitutes.in_words(done.fact, act)
     report = {"engine": engine, "event": event, "substitute": substitute, "played": played}
-    act.report(done, report, f"{engine} is disqualified in {event}: {ending}")
+    will = act.tense("will be", "is")
+    act.report(done, report, f"{engine} {will} disqualified in {event}: {ending}")

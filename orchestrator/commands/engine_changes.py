@@ -51,7 +51,7 @@ def update(name: str, event: str | None, file: str, act: season_change.Act, *, p
     )
     called = entry.name or name
     as_name = called if entry.version in called else f"{called} {entry.version}"
-    sentence = f"{name} plays its next event as {as_name}"
+    sentence = f"{name} {act.tense('will play', 'plays')} its next event as {as_name}"
     act.report(done, {"engine": name, "version": entry.version}, sentence)
 
 
@@ -76,7 +76,8 @@ def add(name: str, event: str, file: str, act: season_change.Act, *, pin: bool) 
     done = act.change_at(
         lambda now, now_ms: engine_update.add(now, entry, event, now_ms, act.by, act.reason)
     )
-    sentence = f"{name} {f'enters {event}' if event else 'is a reserve'}"
+    enters = f"{act.tense('will enter', 'enters')} {event}"
+    sentence = f"{name} {enters if event else act.tense('will be a reserve', 'is a reserve')}"
     act.report(done, {"engine": name, "event": event}, sentence)
 
 
@@ -101,5 +102,7 @@ def deadline(event: str, moment: str, engine: str, act: season_change.Act) -> No
     at_ms = int(done.fact["at_ms"])
     until = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).isoformat(timespec="minutes")
     moved = "; its gate opens then, no earlier" if len(done.drafts) > 1 else ""
-    sentence = f"submissions for {event} {f'of {engine} ' if engine else ''}until {until}{moved}"
+    will = act.tense("will be accepted", "are accepted")
+    of = f" of {engine}" if engine else ""
+    sentence = f"submissions for {event}{of} {will} until {until}{moved}"
     act.report(done, {"event": event, "engine": engine, "at_ms": at_ms}, sentence)

@@ -79,6 +79,7 @@ def import_(
 
     done = act.change_at(change, settled, unoffered=True)
     _show(done.before, plans[-1], source, len(recorded), act)
+    done.require_allowed()
 
 
 def _of_file(

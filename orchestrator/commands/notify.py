@@ -104,7 +104,8 @@ def ack(notice: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
     if not dry_run:
         with common.open_ledger() as ledger:
             common.append_farm(ledger, fact, common.author(ledger, by))
-    common.report(as_json, dict(fact.data), f"{by} takes {notice}")
+    will = "would take" if dry_run else "takes"
+    common.report(as_json, dict(fact.data) | {"dry_run": dry_run}, f"{by} {will} {notice}")
 
 
 @notify.command()

@@ -11,9 +11,17 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, season_change, shell_offers, tables, times
+from orchestrator.commands import (
+    change_words,
+    common,
+    season_change,
+    shell_offers,
+    tables,
+    times,
+)
 from orchestrator.common import errors
 from orchestrator.ledger import api
+from orchestrator.season import consequences
 from orchestrator.season.amend import amending, operations
 from orchestrator.season.fold import entries, state
 
@@ -37,7 +45,11 @@ def pause(at: str | None, act: season_change.Act) -> None:
         lambda now: operations.pause(now, act.by, act.reason),
         lambda now: [api.Hold(now.launched.id, "pause", act.reason or f"paused by {act.by}")],
     )
-    sentence = f"{done.before.launched.id} is paused; `farm season resume` goes on"
+    now = done.before
+    sentence = f"{now.launched.id} {act.tense('will be', 'is')} paused"
+    if now.running is not None:
+        game = consequences.named(now, now.running.game)
+        sentence += f"; {game} is in flight and is played to its end"
     act.report(done, {"paused": True}, sentence)
 
 
@@ -47,8 +59,12 @@ def _plan_pause(at: str, act: season_change.Act) -> None:
 
     done = act.change_at(change)
     at_ms = int(done.fact["at_ms"])
-    pauses = f"{done.before.launched.id} pauses at {tables.moment(at_ms)}"
-    act.report(done, {"pauses_at_ms": at_ms}, f"{pauses}; `farm season resume` takes it back")
+    will = act.tense("will pause by itself", "pauses by itself")
+    sentence = f"{done.before.launched.id} {will} at {tables.moment(at_ms)}"
+    planned = done.before.planned_pause
+    if planned is not None:
+        sentence += f", no longer at {tables.moment(planned.at_ms)}"
+    act.report(done, {"pauses_at_ms": at_ms}, sentence)
 
 
 @click.command()
@@ -64,7 +80,12 @@ def resume(act: season_change.Act) -> None:
         lambda now: operations.resume(now, act.by, act.reason),
         lambda now: [api.Release(now.launched.id, "pause")],
     )
-    act.report(done, {"paused": False}, f"{done.before.launched.id} goes on")
+    now = done.before
+    if now.paused or now.held:
+        sentence = f"{now.launched.id} {act.tense('will go on', 'goes on')}"
+    else:
+        sentence = f"the pause planned for {now.launched.id} {act.tense('will be', 'is')} cancelled"
+    act.report(done, {"paused": False}, sentence)
 
 
 @click.command("open-gate")
@@ -78,7 +99,8 @@ def open_gate(event: str, act: season_change.Act) -> None:
     done = act.change_at(
         lambda now, now_ms: operations.open_gate(now, event, act.by, act.reason, now_ms)
     )
-    act.report(done, {"event": event, "opened": True}, f"the gate before {event} is open")
+    sentence = f"the gate before {event} {act.tense('will be', 'is')} open"
+    act.report(done, {"event": event, "opened": True}, sentence)
 
 
 @click.command()
@@ -104,7 +126,22 @@ def abort(then: entries.Then | None, act: season_change.Act) -> None:
     running = done.before.running
     assert running is not None  # operations.abort refuses otherwise
     report = {"game": running.game, "attempt": running.attempt}
-    act.report(done, report, f"the running attempt at {running.game} will end")
+    game = consequences.named(done.before, running.game)
+    ends = act.tense("will end", "ends")
+    sentence = f"the running attempt at {game} {ends} as an interruption; {_becomes(done, then)}"
+    act.report(done, report, sentence)
+
+
+def _becomes(done: season_change.Changed, then: entries.Then | None) -> str:
+    """Say what becomes of an aborted game by its event's rules and the operator's wish."""
+    running = done.before.running
+    assert running is not None  # operations.abort refuses otherwise
+    rules = done.before.events[done.before.games[running.game].event].spec.interruptions
+    again = "restart" in {then, rules.otherwise}
+    how = "begins again after its opening" if again else "is played on from its position"
+    when = "at the end of its round" if (then or rules.when) == "end-of-round" else "next"
+    decides = rules.win_cp or rules.draw_cp or rules.tablebase_men
+    return f"the game {how} {when}{', unless evals or tablebases decide it' if decides else ''}"
 
 
 def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:
@@ -126,13 +163,20 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
         if not worker:
             halls = ", ".join(ledger.halls()) or "none"
             raise errors.RefusedError(f"no worker has opened hall {hall!r}; halls: {halls}")
+        if ledger.drained(hall, worker):
+            raise errors.RefusedError(f"{worker} of {hall} is drained already")
         report = {"hall": hall, "worker": worker, "dry_run": dry_run}
         if not dry_run:
             why = reason or f"drained by {by}"
             draft = contract.Draft("drained", {"hall": hall, "worker": worker, "reason": why})
             effects = [api.Drain(hall, worker, why)]
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
-    common.report(as_json, report, f"{worker} ends after its game; {hall} then stands still")
+    will = change_words.tense("will end", "ends", dry_run=dry_run)
+    sentence = (
+        f"{worker} {will} after its running game; {hall} then stands still"
+        "\nit can be taken back: `farm host undrain`, until the game is over"
+    )
+    common.report(as_json, report, sentence + change_words.unchanged(dry_run=dry_run))
 
 
 @click.command()
@@ -159,12 +203,12 @@ def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
             draft = contract.Draft("undrained", {"hall": hall, "worker": worker, "reason": reason})
             effects = [api.Undrain(hall, worker)]
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
-    common.report(
-        as_json,
-        report,
-        f"{worker} goes on; if it has ended, start it again on its host"
-        f" (`systemctl start farm-hall@{hall}`)",
+    will = change_words.tense("will go on", "goes on", dry_run=dry_run)
+    sentence = (
+        f"{worker} {will}; if it has ended, start it again on its host"
+        f" (`systemctl start farm-hall@{hall}`)\nit can be taken back: `farm host drain`"
     )
+    common.report(as_json, report, sentence + change_words.unchanged(dry_run=dry_run))
 
 
 @click.command("release-hall")
@@ -187,4 +231,6 @@ def release_hall(hall: str, by: str, reason: str, *, dry_run: bool, as_json: boo
             draft = contract.Draft("hall_released", fact)
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
     report = {"hall": hall, "held": holds[SICK], "released": not dry_run, "dry_run": dry_run}
-    common.report(as_json, report, f"{hall} may play again (it was held: {holds[SICK]})")
+    will = change_words.tense("will be able to play", "may play", dry_run=dry_run)
+    sentence = f"{hall} {will} again (it was held: {holds[SICK]})\nit cannot be taken back"
+    common.report(as_json, report, sentence + change_words.unchanged(dry_run=dry_run))

@@ -8,15 +8,14 @@ that no game can begin that the correction concerns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from orchestrator import contract
 from orchestrator.commands import common, season_change, shell_offers
 from orchestrator.ledger import api
+from orchestrator.season import consequences, interruption
 from orchestrator.season import decisions as season_decisions
-from orchestrator.season import interruption
 from orchestrator.season.fold import corrections, disqualification, entries, events, state
 
 
@@ -80,7 +79,8 @@ def decide(decision: str, chosen: str, act: season_change.Act) -> None:
         lambda now: season_decisions.decide(now, decision, engines, act.by, act.reason)
     )
     report = {"decision": decision, "choose": engines}
-    act.report(done, report, f"{decision}: {', '.join(engines)}")
+    will = act.tense("will be decided", "is decided")
+    act.report(done, report, f"{decision} {will}: {', '.join(engines)}")
 
 
 def _decide_interruption(question: str, choice: str, act: season_change.Act) -> None:
@@ -94,7 +94,8 @@ def _decide_interruption(question: str, choice: str, act: season_change.Act) -> 
         return [api.Settle(now.launched.id, str(draft.data["game"])) for draft in results]
 
     done = act.change(drafts, settled)
-    act.report(done, {"decision": question, "choose": choice}, f"{question}: {choice}")
+    will = act.tense("will be answered", "is answered")
+    act.report(done, {"decision": question, "choose": choice}, f"{question} {will}: {choice}")
 
 
 def _correction(function: season_change.Command) -> season_change.Command:
@@ -133,7 +134,7 @@ def adjudicate(
             now, game, result, act.by, act.reason, common.listed(cascade), uncrashed
         ),
         {"game": game, "result": result},
-        f"{game} is {result}",
+        (f"will be {result}", f"is now {result}"),
     )
 
 
@@ -153,7 +154,7 @@ def replay(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> N
             now, game, act.by, act.reason, common.listed(cascade), uncrashed
         ),
         {"game": game},
-        f"{game} is played again",
+        ("will be played again", "is played again"),
     )
 
 
@@ -174,7 +175,7 @@ def void(game: str, cascade: str, uncrashed: str, act: season_change.Act) -> Non
             now, game, act.by, act.reason, common.listed(cascade), uncrashed
         ),
         {"game": game},
-        f"{game} counts no longer",
+        ("will count no longer", "counts no longer"),
     )
 
 
@@ -196,7 +197,7 @@ def withdraw(engine: str, event: str, act: season_change.Act) -> None:
         act,
         lambda now: disqualification.withdraw(now, event, engine, act.by, act.reason),
         {"engine": engine, "event": event},
-        f"{engine} has left {event}",
+        (f"will leave {event}", f"has left {event}"),
     )
 
 
@@ -204,14 +205,40 @@ def _correct(
     name: str,
     act: season_change.Act,
     drafts: season_change.Drafts,
-    report: dict[str, Any],
-    sentence: str,
+    report: dict[str, str],
+    becomes: tuple[str, str],
 ) -> None:
-    """Correct a paused season, with a second operator where the season wants one."""
+    """Correct a paused season, with a second operator where the season wants one.
+
+    ``becomes`` says what the game, or the engine, will do and what it has done.
+    """
     agreed = act.seconded(name, drafts)
     done = agreed.change(drafts, unoffered=True)
     voided = (draft.data for draft in done.drafts if draft.kind == entries.GAME_VOIDED)
     again = "".join(f", as {fact['replay']}" for fact in voided if fact["replay"])
     if again and name == "void":
         again = f"; a match has all its games (S16-8a): it is played again{again}"
-    agreed.report(done, report, sentence + again, "; `farm season resume` goes on")
+    about = report.get("engine") or _game(done.before, report["game"])
+    sentence = f"{about} {agreed.tense(*becomes)}{again}{_crash(done)}"
+    about_game = report.get("game", "") if "result" in report else ""
+    agreed.report(done, report, sentence, "; `farm season resume` goes on", about_game)
+
+
+def _crash(done: season_change.Changed) -> str:
+    """Say whose crash stays counted though its game's result falls (S16-15c, S16-15d)."""
+    corrected = done.drafts[-1]  # behind what is taken back for it
+    if corrected.kind == entries.GAME_ADJUDICATED:
+        stays = bool(corrected.data["finished"]["crashed"])
+    else:
+        stays = corrected.kind == entries.GAME_VOIDED and corrected.data["crash_stays"]
+    if not stays:
+        return ""
+    crashed = corrections.crasher(done.before.game(corrected.data["game"]))
+    return f"; the crash of {crashed} stays counted (--take-back-crash {crashed})"
+
+
+def _game(now: state.SeasonState, game_id: str) -> str:
+    """Name a game with its players and how it stands."""
+    stands = consequences.standing(now, now.game(game_id))
+    is_open = stands == consequences.TO_PLAY
+    return f"{consequences.named(now, game_id)}, {'not played yet' if is_open else stands},"

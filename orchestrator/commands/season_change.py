@@ -1,8 +1,10 @@
 """An act: one change of a season by a person, checked, journaled with who and why, told.
 
 All commands that change a season take the same options and do the same with them; a
-command's own part is the facts that it journals and the sentence that it says. A dry run
-makes every check, says the same, and that nothing was changed.
+command's own part is the facts that it journals and the sentence that it says; what they change in
+the season is computed and said by all alike (``season.consequences``). A dry run makes every check,
+says the same in the future tense, and that nothing was changed. What needs a season that is
+paused or held is shown without the pause, too, and then refused.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from typing import Any, TypeAlias
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, shell_offers, two_person
-from orchestrator.ledger import api
+from orchestrator.commands import change_words, common, shell_offers, two_person
+from orchestrator.common import errors
+from orchestrator.ledger import api, store
+from orchestrator.season import consequences
 from orchestrator.season.fold import state
 
 Drafts: TypeAlias = Callable[[state.SeasonState], Sequence[contract.Draft]]
@@ -24,20 +28,28 @@ DraftsAt: TypeAlias = Callable[[state.SeasonState, int], Sequence[contract.Draft
 Effects: TypeAlias = Callable[[state.SeasonState], Sequence[api.Effect]]
 Command: TypeAlias = Callable[..., None]
 
-UNCHANGED = " (nothing was changed)"  # behind the sentence of a dry run
-
 
 @dataclasses.dataclass(frozen=True)
 class Changed:
-    """The season before a change, and what was journaled (or would be, in a dry run)."""
+    """The season before a change, and what was journaled (or would be, in a dry run).
+
+    ``refused`` says why a dry run shows what is not allowed before a pause.
+    """
 
     before: state.SeasonState
     drafts: Sequence[contract.Draft]
+    change: consequences.Consequences
+    refused: errors.NotStillError | None = None
 
     @property
     def fact(self) -> dict[str, Any]:
         """Return the first fact's fields; the change of one command is often just that."""
         return dict(self.drafts[0].data)
+
+    def require_allowed(self) -> None:
+        """Raise ``NotStillError`` where the change was only shown: the season moves."""
+        if self.refused is not None:
+            raise self.refused
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +61,11 @@ class Act:
     reason: str
     dry_run: bool
     as_json: bool
+    second: str = ""  # its name among those that may need a second operator
+
+    def tense(self, future: str, past: str) -> str:
+        """Return how the act is said: what it will do (a dry run), or what it has done."""
+        return change_words.tense(future, past, dry_run=self.dry_run)
 
     def change(
         self, drafts: Drafts, effects: Effects = lambda _: (), *, unoffered: bool = False
@@ -68,17 +85,26 @@ class Act:
             return made
 
         with common.open_ledger() as ledger:
-            now_ms = ledger.now_ms()
-            before = common.change_season(
-                ledger,
-                self.season,
-                kept,
-                self.by,
-                dry_run=self.dry_run,
-                effects=effects,
-                unoffered=unoffered,
-            )
-        return Changed(before, made)
+            now_ms, refused = ledger.now_ms(), None
+            try:
+                before = common.change_season(
+                    ledger,
+                    self.season,
+                    kept,
+                    self.by,
+                    dry_run=self.dry_run,
+                    effects=effects,
+                    unoffered=unoffered,
+                )
+            except errors.NotStillError as error:
+                if not self.dry_run:
+                    raise
+                before, refused = self._still(ledger), error
+                kept(before)
+        return Changed(before, made, consequences.of(before, made, now_ms), refused)
+
+    def _still(self, ledger: store.RedisLedger) -> state.SeasonState:
+        return consequences.stilled(common.choose_open(ledger, self.season))
 
     def seconded(self, name: str, drafts: Drafts) -> Act:
         """Return the act with its proposer, where it needs a second operator (``second``)."""
@@ -86,17 +112,31 @@ class Act:
             by = two_person.consent(
                 ledger, self.season, name, drafts, self.by, dry_run=self.dry_run
             )
-        return dataclasses.replace(self, by=by)
+        return dataclasses.replace(self, by=by, second=name)
 
     def report(
-        self, changed: Changed, fields: dict[str, Any], sentence: str, done: str = ""
+        self,
+        changed: Changed,
+        fields: dict[str, Any],
+        sentence: str,
+        done: str = "",
+        about: str = "",
     ) -> None:
-        """Say what was done: facts for programs, a sentence for people.
+        """Say what is done and what changes by it: facts for programs, sentences for people.
 
-        ``done`` ends the sentence of what was done in earnest.
+        ``done`` ends the sentence of what was done in earnest; ``about`` is the game whose new
+        result it tells. Raise ``NotStillError`` behind a
+        preview of what needs a pause first.
         """
-        report = {"season": changed.before.launched.id} | fields | {"dry_run": self.dry_run}
-        common.report(self.as_json, report, sentence + (UNCHANGED if self.dry_run else done))
+        change, season = changed.change, changed.before.launched
+        report = {"season": season.id} | fields | {"changes": change.as_json()}
+        said = [sentence + ("" if self.dry_run else done)]
+        said += change_words.lines(change, dry_run=self.dry_run, about=about)
+        if self.dry_run and self.second in season.season.second_operator:
+            said.append(f"{self.second} needs a second operator, who gives the same command")
+        text = "\n".join(said) + change_words.unchanged(dry_run=self.dry_run)
+        common.report(self.as_json, report | {"dry_run": self.dry_run}, text)
+        changed.require_allowed()
 
 
 def act(function: Command) -> Command:

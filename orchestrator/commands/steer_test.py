@@ -60,7 +60,9 @@ def change(
         raise errors.UsageError("say what changes: --priority N or --share N")
     _ask(match, contract.Draft(lanes.CHANGE, data), by, dry_run=dry_run)
     would = "would be" if dry_run else "is"
-    common.report(as_json, {"match": match, **data}, f"{match} {would} dealt otherwise")
+    common.report(
+        as_json, {"match": match, **data, "dry_run": dry_run}, f"{match} {would} dealt otherwise"
+    )
 
 
 def _ask(match: str, draft: contract.Draft, by: str, *, dry_run: bool) -> None:

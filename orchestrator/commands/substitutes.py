@@ -81,7 +81,7 @@ def engine(
 
     done = act.change(change, unoffered=True)
     report = {key: done.fact[key] for key in ("event", "engine", "games", "annulled", "replays")}
-    act.report(done, report | {"substitute": substitute}, in_words(done.fact))
+    act.report(done, report | {"substitute": substitute}, in_words(done.fact, act))
 
 
 def spec(
@@ -119,14 +119,12 @@ def _require_unique(entry: model.EngineEntry, others: Sequence[model.EngineEntry
         raise errors.RefusedError(f"{entry.name or entry.id}: {shared}; {eligibility.ALLOWED}")
 
 
-def in_words(fact: dict[str, Any]) -> str:
-    """Say what follows from a replaced engine."""
-    done = {
-        "keep": "",
-        "annul": f", {len(fact['annulled'])} played games are annulled and not played again",
-    }
+def in_words(fact: dict[str, Any], act: season_change.Act) -> str:
+    """Say what an engine's replacement does, or has done."""
+    done = {"keep": "", "annul": ", those that were played are annulled and not played again"}
     done["replay"] = f", {len(fact['replays'])} games are played again"
-    seat = f"{fact['substitute']['id']} plays {fact['event']} in the seat of {fact['engine']}"
+    will = act.tense("will play", "plays")
+    seat = f"{fact['substitute']['id']} {will} {fact['event']} in the seat of {fact['engine']}"
     if fact["played"] == "keep" and not fact["games"]:
         return f"{seat}, from its beginning on"
     return f"{seat}: {len(fact['games'])} games change hands{done[fact['played']]}"

@@ -58,12 +58,12 @@ def word(status: str) -> rich.text.Text:
 
 
 def moment(at_ms: int | None) -> str:
-    """Write a time of day in this machine's time zone."""
+    """Write a time in this machine's zone: the clock's alone today, else date and zone, too."""
     if at_ms is None:
         return ""
     local = dt.datetime.fromtimestamp(at_ms / 1000, dt.UTC).astimezone()
     today = dt.datetime.now(dt.UTC).astimezone().date()
-    return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M")
+    return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M %Z")
 
 
 def season(view: Mapping[str, Any]) -> rich.table.Table:

@@ -61,6 +61,10 @@ class RefusedError(OperatorError):
     exit_code = 3
 
 
+class NotStillError(RefusedError):
+    """A correction needs a season in which no game can begin: pause it first, then it may be."""
+
+
 class LedgerAwayError(OperatorError):
     """Redis did not carry out a request, and may later: what must not stop tries again."""
 

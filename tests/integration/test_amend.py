@@ -116,7 +116,11 @@ def test_a_seat_in_an_event_to_come_changes_hands_from_its_beginning(
     path.write_text(ENTRY)
     words = ("amend", "engine", "e1", "--event", "final", "--with", "new", "--entry", str(path))
     told = farm(*words, "--dry-run", *WHY)
-    assert "new plays final in the seat of e1, from its beginning on (nothing was changed)" in told
+    assert told.startswith("new will play final in the seat of e1, from its beginning on\n")
+    assert told.endswith("(nothing was changed)\n")
+    farm(*words, *WHY)
+    back = farm("amend", "engine", "new", "--event", "final", "--with", "e1", *WHY)
+    assert "e1 plays final in the seat of new" in back, "it can be taken back, as was said"
 
 
 def test_a_held_season_is_amended_as_it_stands(ledger: store.RedisLedger) -> None:

@@ -119,6 +119,8 @@ def move_gate(
         raise errors.RefusedError(operations.why_no_gate(state, event))
     if opens_at_ms <= now_ms:
         raise errors.UsageError("that time is past; `farm season open-gate` opens a gate now")
+    if opens_at_ms == (event.opens_at_ms or event.moved_to_ms):
+        raise errors.RefusedError(f"the gate before {event_id} opens at that time already")
     windows.require_no_deadline_after(state, event, opens_at_ms)
     fact = amendment_entries.GateMoved(
         event=event_id,
@@ -137,6 +139,8 @@ def plan_pause(
     state.require_unfinished()
     if at_ms <= now_ms:
         raise errors.UsageError("that time is past; `farm season pause` without --at pauses now")
+    if state.planned_pause is not None and state.planned_pause.at_ms == at_ms:
+        raise errors.RefusedError("the season pauses at that time already")
     why = reason or f"planned by {name}"
     fact = amendment_entries.PausePlanned(at_ms=at_ms, reason=why, name=name)
     return [contract.Draft.of(amendment_entries.PAUSE_PLANNED, fact)]

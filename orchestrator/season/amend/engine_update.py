@@ -117,6 +117,8 @@ def set_deadline(
         raise errors.RefusedError(
             f"{engine} cannot play {event_id} any more; deadlines are for engines that may"
         )
+    if event.deadlines.get(engine) == at_ms:
+        raise errors.RefusedError(f"that is the deadline of {event_id} already")
     fact = engine_update_entries.DeadlineSet(
         event=event_id, engine=engine, at_ms=at_ms, reason=reason, name=name
     )

@@ -121,7 +121,10 @@ def why_no_gate(state: season_state.SeasonState, event: events.EventState) -> st
     if event.status is not events.Status.WAITING:
         return f"the gate before {event.id!r} is open already"
     awaited = ", ".join(plan.awaited(state.launched.season, event.id))
-    return f"the gate before {event.id!r} is not set yet: it waits for {awaited or 'the launch'}"
+    return (
+        f"the gate before {event.id!r} is not set yet: it waits for {awaited or 'the launch'};"
+        f" `farm season amend gate {event.id} --at TIME` sets when it opens by itself"
+    )
 
 
 def abort(

@@ -35,11 +35,15 @@ def adjudicate(
     ``uncrashed`` names the engine whose crash in it is taken back, here as in the other verbs.
     """
     game = _correctable(state, game_id, reason)
-    stays = _crash_stays(game, uncrashed)
+    finished = _verdict(state, game, result, crash_stays=_crash_stays(game, uncrashed))
+    if finished == game.finished and game.counts:
+        raise errors.RefusedError(
+            f"{game_id} is {result} by the organizers' decision already; nothing would change"
+        )
     undone = _undo(state, game, name, reason, cascade)
     fact = entries.GameAdjudicated(
         game=game_id,
-        finished=_verdict(state, game, result, crash_stays=stays),
+        finished=finished,
         before=None if game.finished is None else game.finished.result,
         reason=reason,
         name=name,

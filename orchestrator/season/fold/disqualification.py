@@ -186,18 +186,18 @@ def _later(event: events.EventState) -> str:
 
 
 def require_still(state: season_state.SeasonState) -> None:
-    """Raise ``RefusedError`` unless no game is in flight and none can be begun.
+    """Raise ``NotStillError`` unless no game is in flight and none can be begun.
 
     A hall may claim the offered game at any moment; only a pause, or a hold of the farm,
     keeps it from that.
     """
     state.require_unfinished()
     if not state.paused and not state.held:
-        raise errors.RefusedError(
+        raise errors.NotStillError(
             "pause the season first (`farm season pause`): a game may begin any time"
         )
     if state.running is not None:
-        raise errors.RefusedError(
+        raise errors.NotStillError(
             f"{state.running.game} is in flight; let it end, or `farm game abort` it first"
         )
 

@@ -191,8 +191,16 @@ class SeasonState:
             return self.games[game_id]
         except KeyError:
             raise errors.RefusedError(
-                f"no game {game_id!r} is paired in this season; `farm season schedule` names all"
+                f"no game {game_id!r} is paired in this season; {self._meant(game_id)}"
             ) from None
+
+    def _meant(self, round_name: str) -> str:
+        """Name the games of a round as page and PGN write it, such as 1.2."""
+        games = (game for game in self.games.values() if game.round == round_name)
+        meant = [f"{game.id} ({game.white} - {game.black})" for game in games]
+        if not meant:
+            return "`farm season schedule` names all"
+        return f"round {round_name} is {', '.join(meant)}: give the id in front"
 
     def ready_game(self) -> str | None:
         """Return the one game to be played next (also while an attempt at it runs).

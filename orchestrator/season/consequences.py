@@ -1,0 +1,285 @@
+"""What an act changes in a season, and what follows from it.
+
+Nothing here is written by hand for an act: its facts are applied to a copy of the folded season,
+and the copy is compared with the season as it was. What the farm decides next on its own
+(``decide``) is what follows. No opening and no seed is told.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from orchestrator import contract
+from orchestrator.season import decide, views
+from orchestrator.season.fold import amendment_entries, engine_update_entries, entries, pairing
+from orchestrator.season.fold import events as season_events
+from orchestrator.season.fold import state as season_state
+
+NO_GAME: Final = "not paired"
+TO_PLAY: Final = "to be played"
+RUNNING: Final = "in flight"
+INTERRUPTED: Final = "interrupted"
+ASKS: Final = "waits for the organizers"
+CANCELLED: Final = "cancelled"
+ANNULLED: Final = "annulled"
+STEPS: Final = 200  # facts that are decided one after the other; more is a fault of the rules
+_ADJUDICATE: Final = (
+    "`farm game adjudicate` sets another result, `farm game replay` has it played again"
+)
+# How an act is taken back, by the kind of its fact; one that is not here cannot be.
+_BACK: Final[Mapping[str, str]] = {
+    entries.PAUSED: "`farm season resume`",
+    entries.RESUMED: "`farm season pause`",
+    entries.GAME_ADJUDICATED: _ADJUDICATE,
+    entries.GAME_FINISHED: _ADJUDICATE,
+    amendment_entries.PAUSE_PLANNED: "`farm season resume`",
+    amendment_entries.GATE_MOVED: "`farm season amend gate`, until the gate is open",
+    amendment_entries.BOOK_MENDED: "`farm season amend book`, for games that are not played yet",
+    amendment_entries.AWAY_POLICY_SET: "`farm season amend away-policy`",
+    amendment_entries.HOST_AWAY: "`farm season amend host --back`",
+    amendment_entries.HOST_BACK: "`farm season amend host --away`",
+    engine_update_entries.ENGINE_UPDATED: "`farm engine update`, until its event begins",
+    engine_update_entries.DEADLINE_SET: "`farm engine deadline`, until the event begins",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class GameChange:
+    """A game with its players' names; ``before`` and ``after`` are a result or one of the words.
+
+    ``was_ended`` and ``ended`` say how it came to its result, '' without one.
+    """
+
+    game: str
+    event: str
+    white: str
+    black: str
+    before: str
+    after: str
+    was_ended: str
+    ended: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreChange:
+    """An engine's points and place in an event; None where it is not in the table."""
+
+    event: str
+    engine: str
+    points_before: float | None
+    points_after: float | None
+    place_before: int | None
+    place_after: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class EventChange:
+    """Where an event stands."""
+
+    event: str
+    before: str
+    after: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Follow:
+    """A fact that the farm decides next, since the act has made it due."""
+
+    kind: str
+    event: str = ""
+    engines: tuple[str, ...] = ()
+    games: int = 0
+    to: str = ""
+    opens_at_ms: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Consequences:
+    """All that an act changes; ``next_game`` only where another one comes next than before."""
+
+    games: tuple[GameChange, ...]
+    scores: tuple[ScoreChange, ...]
+    events: tuple[EventChange, ...]
+    follows: tuple[Follow, ...]
+    next_game: str
+    taken_back_by: str  # the commands that do it, '' where it cannot be taken back
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Seen:
+    """Of a season what is compared."""
+
+    games: Mapping[str, tuple[str, str, str, str]]  # white, black, standing, how it ended
+    tables: Mapping[str, Mapping[str, tuple[float, int]]]  # points and place
+    statuses: Mapping[str, str]
+
+
+def of(
+    before: season_state.SeasonState, drafts: Sequence[contract.Draft], now_ms: int
+) -> Consequences:
+    """Return what the facts of an act change in a season, which stays as it is."""
+    after = copy.deepcopy(before)
+    _apply(after, drafts, now_ms)
+    old, new = _seen(before), _seen(after)
+    games = tuple(_games(after, old, new))
+    scores, statuses = tuple(_scores(old, new)), tuple(_events(old, new))
+    due_anyway = _decided(copy.deepcopy(before), now_ms) if decide.decide(before, now_ms) else []
+    follows = [draft for draft in _decided(after, now_ms) if draft not in due_anyway]
+    next_game = after.ready_game() or ""
+    return Consequences(
+        games=games,
+        scores=scores,
+        events=statuses,
+        follows=tuple(map(_follow, follows)),
+        next_game="" if next_game == before.ready_game() else next_game,
+        taken_back_by=_taken_back_by(drafts),
+    )
+
+
+def stilled(state: season_state.SeasonState) -> season_state.SeasonState:
+    """Return a copy of a season as if it was paused and no game was in flight: for a preview."""
+    still = copy.deepcopy(state)
+    still.paused, still.running = still.paused or "preview", None
+    return still
+
+
+def standing(state: season_state.SeasonState, game: season_events.Game) -> str:
+    """Return a game's result if it counts, else the word for what becomes of it."""
+    excluded = state.events[game.event].tally.excluded
+    if game.finished is not None:
+        out = game.cancelled or not excluded.isdisjoint((game.white, game.black))
+        return ANNULLED if out else game.finished.result
+    if state.dropped(game):
+        return CANCELLED
+    if state.running is not None and state.running.game == game.id:
+        return RUNNING
+    if game.asks:
+        return ASKS
+    return TO_PLAY if game.progress is None else INTERRUPTED
+
+
+def named(state: season_state.SeasonState, game_id: str) -> str:
+    """Return a game's id with its players, such as ``main.3 (Stockfish - Toga)``."""
+    game = state.game(game_id)
+    white, black = (views.name(state, engine, game.event) for engine in (game.white, game.black))
+    return f"{game_id} ({white} - {black})"
+
+
+# -- comparing -----------------------------------------------------------------------
+
+
+def _apply(state: season_state.SeasonState, drafts: Sequence[contract.Draft], now_ms: int) -> None:
+    for draft in drafts:
+        state.apply(contract.Entry(state.seq + 1, now_ms, draft.kind, "", draft.data))
+
+
+def _decided(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
+    """Apply and return what the farm decides on its own, until it waits for something else."""
+    decided: list[contract.Draft] = []
+    while len(decided) < STEPS and (drafts := decide.decide(state, now_ms)):
+        _apply(state, drafts, now_ms)
+        decided += drafts
+    return decided
+
+
+def _seen(state: season_state.SeasonState) -> _Seen:
+    return _Seen(
+        games={
+            game.id: (
+                game.white,
+                game.black,
+                standing(state, game),
+                "" if game.finished is None else game.finished.ending.value,
+            )
+            for game in state.games.values()
+        },
+        tables={
+            event.id: {row.engine: (row.points, row.rank) for row in pairing.table(state, event)}
+            for event in state.events.values()
+            if event.entrants
+        },
+        statuses={event.id: event.status.value for event in state.events.values()},
+    )
+
+
+def _games(after: season_state.SeasonState, old: _Seen, new: _Seen) -> Iterator[GameChange]:
+    nothing = ("", "", NO_GAME, "")
+    for game_id, (white, black, now, ended) in new.games.items():
+        was_white, was_black, was, was_ended = old.games.get(game_id, nothing)
+        if (was_white, was_black, was, was_ended) == (white, black, now, ended):
+            continue
+        event = after.games[game_id].event
+        yield GameChange(
+            game=game_id,
+            event=event,
+            white=views.name(after, white, event),
+            black=views.name(after, black, event),
+            before=was,
+            after=now,
+            was_ended=was_ended,
+            ended=ended,
+        )
+
+
+def _scores(old: _Seen, new: _Seen) -> Iterator[ScoreChange]:
+    """Yield what changes in tables of events that are played on, the new table's best first."""
+    for event, table in new.tables.items():
+        was = old.tables.get(event, {})
+        for engine in [*table, *(gone for gone in was if gone not in table)]:
+            points_before, place_before = was.get(engine, (None, None))
+            points_after, place_after = table.get(engine, (None, None))
+            if was and (points_before, place_before) != (points_after, place_after):
+                yield ScoreChange(
+                    event, engine, points_before, points_after, place_before, place_after
+                )
+
+
+def _events(old: _Seen, new: _Seen) -> Iterator[EventChange]:
+    for event, status in new.statuses.items():
+        was = old.statuses.get(event, status)
+        if was != status:
+            yield EventChange(event, was, status)
+
+
+def _follow(draft: contract.Draft) -> Follow:
+    data = draft.data
+    engines = data.get("engines", ())
+    if draft.kind == entries.EVENT_RANKED:
+        engines = [row["engine"] for row in data["rows"]]
+    elif draft.kind == entries.EVENT_STARTED:
+        engines = data["entrants"]
+    elif draft.kind in {entries.ENGINE_EXCLUDED, entries.SEASON_FINISHED}:
+        engines = [data.get("engine") or data["champion"]]
+    added = draft.kind == entries.EVENT_ADDED
+    return Follow(
+        kind=draft.kind,
+        event=data["playoff"]["id"] if added else data.get("event", ""),
+        engines=tuple(engines),
+        games=len(data.get("games", ())),
+        to=data.get("decision", "") or data.get("to", ""),
+        opens_at_ms=data.get("opens_at_ms"),
+    )
+
+
+def _taken_back_by(drafts: Sequence[contract.Draft]) -> str:
+    ways = [
+        _way(draft)
+        for draft in drafts
+        if draft.kind != entries.ATTEMPT_JUDGED or len(drafts) == 1  # its result can be changed
+    ]
+    return ways[0] if ways and all(ways) else ""
+
+
+def _way(draft: contract.Draft) -> str:
+    if draft.kind == entries.GAME_VOIDED and not draft.data["replay"]:
+        return "`farm game adjudicate` gives it a result"
+    if draft.kind == amendment_entries.ENGINE_REPLACED and draft.data["played"] == "keep":
+        return "`farm season amend engine` can give the seat back"
+    return _BACK.get(draft.kind, "")
