@@ -21,32 +21,47 @@ from typing import Any, Final
 
 import click
 import rich.console
-from prompt_toolkit import application, buffer, completion, filters, formatted_text, key_binding
-from prompt_toolkit.layout import containers, controls, dimension, layout
+from prompt_toolkit import (
+    application,
+    buffer,
+    completion,
+    document,
+    filters,
+    formatted_text,
+    key_binding,
+)
+from prompt_toolkit.layout import containers, controls, dimension, layout, menus
 
 from orchestrator import commands
 from orchestrator.commands import common, tables
 from orchestrator.commands import log as season_log
 from orchestrator.common import errors, output
 from orchestrator.ledger import store
-from orchestrator.season import audit_log, decisions, interruption, views
-from orchestrator.season.fold import events, own_book, state
+from orchestrator.season import audit_log, consequences, decisions, interruption, views
+from orchestrator.season.fold import disqualification, events, own_book, state, vacancies
 
 REFRESH_SECONDS: Final = 1.0  # s: how long a change may be unseen
 GAMES: Final = 6  # games to come that are listed
 ACTS_SHOWN: Final = 6  # of what people did, the latest
+CANDIDATES: Final = 8  # lines of the list that Tab opens
+DOUBT: Final = "Do it? y, or n"
 LEFT: Final = 0.5  # of the width: what is waited for and what comes; the table has the rest
 _FIELD: Final = re.compile(r"{(\w+)}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Act:
-    """A command of the farm with ``{fields}`` that the director is asked for."""
+    """A command of the farm with ``{fields}`` that the director is asked for.
+
+    ``reason`` says that it is refused without one, ``corrects`` that the season must be paused.
+    """
 
     key: str
     title: str
     words: tuple[str, ...]
     of_season: bool = True  # false: of a hall, whichever season it plays
+    reason: bool = False
+    corrects: bool = False
 
     def filled(self, **given: str) -> Act:
         """Return the act with some fields known already."""
@@ -56,24 +71,31 @@ class Act:
         return dataclasses.replace(self, words=filled_words)
 
 
+def _correction(key: str, title: str, words: tuple[str, ...]) -> Act:
+    return Act(key, title, words, reason=True, corrects=True)
+
+
 ACTS: Final = (
     Act("p", "pause", ("pause",)),
     Act("r", "resume", ("resume",)),
     Act("g", "open gate", ("open-gate", "{event}")),
     Act("b", "abort running game", ("abort",)),
-    Act("a", "adjudicate", ("adjudicate", "{game}", "--result", "{result}")),
-    Act("y", "replay", ("replay", "{game}")),
-    Act("v", "void", ("void", "{game}")),
-    Act("w", "withdraw", ("withdraw", "{engine}", "--event", "{event}")),
-    Act("x", "disqualify", ("disqualify", "{engine}", "--event", "{event}")),
+    _correction("a", "adjudicate", ("adjudicate", "{game}", "--result", "{result}")),
+    _correction("e", "replay", ("replay", "{game}")),
+    _correction("v", "void", ("void", "{game}")),
+    _correction("w", "withdraw", ("withdraw", "{engine}", "--event", "{event}")),
+    _correction("x", "disqualify", ("disqualify", "{engine}", "--event", "{event}")),
     Act("d", "drain hall", ("drain", "{hall}"), of_season=False),
     Act("u", "undrain hall", ("undrain", "{hall}"), of_season=False),
     Act("h", "release hall", ("release-hall", "{hall}"), of_season=False),
 )
 BY_KEY: Final = {act.key: act for act in ACTS}
 BY_NAME: Final = {act.words[0]: act for act in ACTS}
-DECIDE: Final = Act("", "decide", ("decide", "{decision}", "--choose", "{choose}"))
-DISMISS: Final = Act("", "dismiss the flag", ("dismiss", "{engine}", "--event", "{event}"))
+YES, NO = "y", "n"  # keys that answer, and are no act's
+DECIDE: Final = Act("", "decide", ("decide", "{decision}", "--choose", "{choose}"), reason=True)
+DISMISS: Final = Act(
+    "", "dismiss the flag", ("dismiss", "{engine}", "--event", "{event}"), reason=True
+)
 LOOKS: Final = frozenset(
     (
         "status",
@@ -113,6 +135,7 @@ class Waiting:
 
     text: str
     act: Act | None = None
+    offers: tuple[str, ...] = ()  # of a decision: what may be chosen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +148,9 @@ class Picture:
     games: tuple[str, ...] = ()
     acts: tuple[str, ...] = ()
     table: rich.console.RenderableType = ""
-    choices: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    choices: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     away: str = ""
+    moves: str = ""  # why no correction is taken now, '' where one is
 
 
 def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Iterator[Waiting]:
@@ -145,12 +169,14 @@ def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Ite
         yield Waiting(f"{'held' if now.held else 'paused'}: {why}", BY_NAME["resume"])
     for question in interruption.outstanding(now):
         choose = ", ".join(interruption.ANSWERS)
-        yield Waiting(f"{question}: {choose}", DECIDE.filled(decision=question))
+        act = DECIDE.filled(decision=question)
+        yield Waiting(f"{question}: {choose}", act, interruption.ANSWERS)
     for asked in decisions.outstanding(now):
         level = ", ".join(asked.engines)
         yield Waiting(
             f"{asked.decision}: {asked.about}; choose {asked.choose} of {level}",
             DECIDE.filled(decision=asked.decision),
+            (*asked.engines, vacancies.NOBODY) if asked.to else asked.engines,
         )
     for flag in own_book.standing(now):
         act = DISMISS.filled(engine=flag.engine, event=flag.event)
@@ -203,14 +229,31 @@ class Look:
             acts=tuple(season_log.line(act) for act in self._acts[-ACTS_SHOWN:]),
             table=tables.standings(views.standings(now, begun[-1].id)) if begun else "",
             choices={
-                "event": tuple(now.events),
-                "engine": tuple(now.engines),
-                "game": tuple(now.games),
-                "hall": ledger.halls(),
-                "result": ("1-0", "0-1", "1/2-1/2"),
-                "command": tuple(sorted(commands.COMMANDS)),
+                "event": {event.id: event.status.value for event in now.events.values()},
+                "engine": {engine: views.name(now, engine) for engine in now.engines},
+                "game": {game: _players(now, game) for game in now.games},
+                "hall": dict.fromkeys(ledger.halls(), ""),
+                "result": dict.fromkeys(("1-0", "0-1", "1/2-1/2"), ""),
+                "command": dict.fromkeys(sorted(commands.COMMANDS), ""),
             },
+            moves=_moves(now),
         )
+
+
+def _players(now: state.SeasonState, game_id: str) -> str:
+    """Return who plays a game and how it stands, beside its id in the list of candidates."""
+    game = now.games[game_id]
+    white, black = (views.name(now, engine, game.event) for engine in (game.white, game.black))
+    return f"{white} - {black}, {consequences.standing(now, game)}"
+
+
+def _moves(now: state.SeasonState) -> str:
+    """Say why no correction is taken now, '' where one is."""
+    try:
+        disqualification.require_still(now)
+    except errors.RefusedError as refusal:
+        return str(refusal)
+    return ""
 
 
 def _games(now: state.SeasonState, now_ms: int) -> Iterator[str]:
@@ -230,9 +273,9 @@ def _games(now: state.SeasonState, now_ms: int) -> Iterator[str]:
 class Dialog:
     """One act on its way: what is still asked, then its command line."""
 
-    def __init__(self, act: Act) -> None:
-        """Ask for the fields of an act, then why."""
-        self.act = act
+    def __init__(self, act: Act, offers: Sequence[str] = ()) -> None:
+        """Ask for the fields of an act, then why; ``offers`` are what may be chosen."""
+        self.act, self.offers = act, dict.fromkeys(offers, "")
         fields = [match[1] for word in act.words if (match := _FIELD.fullmatch(word))]
         self._asked = [*fields, *([] if fields == ["command"] else ["reason"])]
         self._answers: dict[str, str] = {}
@@ -242,15 +285,19 @@ class Dialog:
         """Return the field that is asked now, '' when nothing is."""
         return next((name for name in self._asked if name not in self._answers), "")
 
-    def answer(self, text: str) -> None:
-        """Take the answer to what is asked."""
-        self._answers[self.asks] = text.strip()
+    def answer(self, text: str) -> bool:
+        """Take the answer to what is asked; an empty one where a reason may be left out alone."""
+        answer = text.strip()
+        if not answer and (self.asks != "reason" or self.act.reason):
+            return False
+        self._answers[self.asks] = answer
+        return True
 
     def command(self, season: str, by: str) -> list[str]:
         """Return the words behind ``farm``."""
         filled = self.act.filled(**self._answers)
         if "command" in self._answers:
-            return shlex.split(self._answers["command"])
+            return signed(shlex.split(self._answers["command"]), by)
         of = ["--season", season] if self.act.of_season else []
         return [*filled.words, *of, "--by", by, "--reason", self._answers["reason"]]
 
@@ -264,8 +311,26 @@ def dry(line_words: Sequence[str]) -> list[str] | None:
     Raise ``UsageError`` for what the console does not run: what neither only looks nor can
     be tried.
     """
-    context = click.Context(commands.farm, info_name="farm")
     name = line_words[0] if line_words else ""
+    if _takes(line_words, "dry_run"):
+        return None if "--dry-run" in line_words else [*line_words, "--dry-run"]
+    if name in LOOKS:
+        return None
+    raise errors.UsageError(
+        f"`farm {name}` has no --dry-run: the console runs what it can try first, and"
+        f" {', '.join(sorted(LOOKS))}; type this one in another terminal"
+    )
+
+
+def signed(line_words: Sequence[str], by: str) -> list[str]:
+    """Return a command line with who acts, where it changes something and does not say who."""
+    says = any(word == "--by" or word.startswith("--by=") for word in line_words)
+    return [*line_words, *(["--by", by] if _takes(line_words, "by") and not says else [])]
+
+
+def _takes(line_words: Sequence[str], parameter: str) -> bool:
+    """Say whether the command of a line has a parameter; raise ``UsageError`` for no command."""
+    context = click.Context(commands.farm, info_name="farm")
     command: click.Command | None = None
     for depth, word in enumerate(line_words):
         group: Any = commands.farm if command is None else command
@@ -277,14 +342,7 @@ def dry(line_words: Sequence[str]) -> list[str] | None:
                 f"there is no command `farm {' '.join(line_words[: depth + 1])}`"
             )
         command = inner
-    if command is not None and any(parameter.name == "dry_run" for parameter in command.params):
-        return [*line_words, "--dry-run"]
-    if name in LOOKS:
-        return None
-    raise errors.UsageError(
-        f"`farm {name}` has no --dry-run: the console runs what it can try first, and"
-        f" {', '.join(sorted(LOOKS))}; type this one in another terminal"
-    )
+    return command is not None and any(each.name == parameter for each in command.params)
 
 
 def run(line_words: Sequence[str]) -> tuple[int, str]:
@@ -346,7 +404,7 @@ class Screen:
         keys = key_binding.KeyBindings()
         idle = filters.Condition(lambda: self._dialog is None and not self._busy)
         asking = filters.Condition(self._is_asking)
-        tried = filters.Condition(lambda: self._ready is not None and not self._busy)
+        tried = filters.Condition(self._is_tried)
         for key, act in {**BY_KEY, COMMAND.key: COMMAND}.items():
             keys.add(key, filter=idle)(lambda _event, act=act: self._begin(act))
         for number in range(1, 10):
@@ -354,22 +412,27 @@ class Screen:
         keys.add("q", filter=idle)(lambda event: event.app.exit())
         keys.add("c-c")(lambda event: event.app.exit())
         keys.add("escape", filter=asking | tried, eager=True)(lambda _event: self._leave("left"))
-        keys.add("y", filter=tried)(lambda _event: self._do())
-        keys.add("n", filter=tried)(lambda _event: self._leave("nothing was done"))
+        keys.add(YES, filter=tried)(lambda _event: self._do())
+        keys.add(NO, filter=tried)(lambda _event: self._leave("nothing was done"))
         return keys
 
     def _is_asking(self) -> bool:
         return self._dialog is not None and self._ready is None and not self._busy
+
+    def _is_tried(self) -> bool:
+        return self._ready is not None and not self._busy
 
     def _begin_at(self, index: int) -> None:
         if index < len(self._seen.waiting):
             chosen = self._seen.waiting[index]
             self._said = chosen.text
             if chosen.act is not None:
-                self._begin(chosen.act)
+                self._begin(chosen.act, chosen.offers)
 
-    def _begin(self, act: Act) -> None:
-        self._dialog, self._ready = Dialog(act), None
+    def _begin(self, act: Act, offers: Sequence[str] = ()) -> None:
+        if act.corrects and self._seen.moves:
+            self._said = f"{self._seen.moves}. Until then you only see what it would change."
+        self._dialog, self._ready = Dialog(act, offers), None
         self._input.reset()
         self._app.layout.focus(self._input)
 
@@ -382,8 +445,10 @@ class Screen:
         dialog = self._dialog
         if dialog is None or self._busy or self._ready is not None:
             return False
-        dialog.answer(typed.text)
-        if not dialog.asks:
+        if not dialog.answer(typed.text):
+            label = LABELS[dialog.asks]
+            self._said = f"{label}: an answer is needed; Tab shows what there is, Esc goes back"
+        elif not dialog.asks:
             self._busy = True
             self._start(self._try(dialog))
         return False  # the line is cleared
@@ -416,13 +481,17 @@ class Screen:
         self._app.invalidate()
 
     def _completer(self) -> completion.Completer:
-        asks = self._dialog.asks if self._dialog is not None else ""
-        return completion.WordCompleter(list(self._seen.choices.get(asks, ())), sentence=True)
+        if self._dialog is None:
+            return completion.DummyCompleter()
+        asks = self._dialog.asks
+        offers = self._dialog.offers if asks == "choose" else self._seen.choices.get(asks, {})
+        return Candidates(offers, several=asks == "choose")
 
     # panes
 
     def _layout(self) -> layout.Layout:
         asking = filters.Condition(self._is_asking)
+        tried = filters.Condition(self._is_tried)
         line = containers.VSplit(
             [
                 containers.Window(
@@ -440,11 +509,14 @@ class Screen:
             _pane(self._title, height=2),
             body,
             _pane(self._acts, height=ACTS_SHOWN + 1),
-            _pane(self._message, height=dimension.Dimension(min=3, max=9)),
+            _pane(self._message, height=dimension.Dimension(min=3, max=16)),
+            containers.ConditionalContainer(_pane(lambda: DOUBT, height=1), filter=tried),
             containers.ConditionalContainer(line, filter=asking),
-            _pane(self._footer, height=2, style="reverse"),
+            _pane(self._footer, height=self._footer_height, style="reverse", wrap=False),
         ]
-        return layout.Layout(containers.HSplit(rows))
+        candidates = menus.CompletionsMenu(max_height=CANDIDATES, scroll_offset=1)
+        above = containers.Float(candidates, xcursor=True, ycursor=True)
+        return layout.Layout(containers.FloatContainer(containers.HSplit(rows), [above]))
 
     def _title(self) -> str:
         away = f"\n{self._seen.away}" if self._seen.away else ""
@@ -465,15 +537,50 @@ class Screen:
         return formatted_text.ANSI(output.drawn(self._seen.table, int(width * (1 - LEFT)) - 2))
 
     def _message(self) -> str:
-        doubt = "\nDo it? y, or n" if self._ready is not None and not self._busy else ""
-        return output.plain(("working ..." if self._busy else self._said) + doubt)
+        return output.plain("working ..." if self._busy else self._said)
 
     def _prompt(self) -> str:
         return f"{LABELS[self._dialog.asks]}: " if self._dialog and self._dialog.asks else ""
 
     def _footer(self) -> str:
-        acts = "  ".join(f"{act.key} {act.title}" for act in ACTS)
-        return f"{acts}  : any command  1-9 what waits  Esc back  q leave"
+        return key_lines(self._app.output.get_size().columns)
+
+    def _footer_height(self) -> int:
+        return self._footer().count("\n") + 1
+
+
+class Candidates(completion.Completer):
+    """What may be answered, by its beginning; of several, behind commas, what is not there yet."""
+
+    def __init__(self, offers: Mapping[str, str], *, several: bool) -> None:
+        """Offer words, each with what is said beside it."""
+        self._offers, self._several = offers, several
+
+    def get_completions(
+        self,
+        document: document.Document,
+        complete_event: completion.CompleteEvent,  # noqa: ARG002 - prompt_toolkit gives it
+    ) -> Iterator[completion.Completion]:
+        """Yield the words that begin like the one before the cursor."""
+        typed = document.text_before_cursor
+        *chosen, last = typed.split(",") if self._several else [typed]
+        begun, taken = last.lstrip(), {word.strip() for word in chosen}
+        for word, beside in self._offers.items():
+            if word.startswith(begun) and word not in taken:
+                yield completion.Completion(word, -len(begun), display_meta=beside)
+
+
+def key_lines(columns: int) -> str:
+    """Return what each key does, in lines of a terminal's width; none breaks inside a key."""
+    keys = [(act.key, act.title) for act in (*ACTS, COMMAND)]
+    keys += [("1-9", "what waits"), ("Esc", "back"), ("q", "leave")]
+    lines = [""]
+    for key, title in keys:
+        text = f"{key} {title}"
+        if lines[-1] and len(lines[-1]) + 2 + len(text) > columns:
+            lines.append("")
+        lines[-1] += f"  {text}" if lines[-1] else text
+    return "\n".join(lines)
 
 
 def _pane(

@@ -19,15 +19,18 @@ from collections.abc import Iterator
 
 import harness
 import pytest
+from prompt_toolkit import completion, document
 
 from orchestrator import contract
 from orchestrator.commands import console
 from orchestrator.common import errors
 from orchestrator.ledger import store
+from orchestrator.season import decide
 from orchestrator.season.fold import state
 
 PATIENCE = 60.0  # s
 ROWS, COLUMNS = 40, 140
+GATE = ["season", "amend", "gate", "final", "--at", "+1h"]
 
 
 class Terminal:
@@ -94,6 +97,15 @@ def journal_entries(url: str) -> list[contract.Entry]:
         return ledger.read("test", 1)
 
 
+def begin(url: str) -> None:
+    """Journal all that ``farm serve`` would decide: the league's games are paired."""
+    with store.connect(url) as ledger:
+        now = state.fold(ledger.read("test"))
+        while drafts := decide.decide(now, ledger.now_ms()):
+            ledger.append("test", now.seq, drafts, "serve")
+            now = state.fold(ledger.read("test"))
+
+
 def test_an_act_is_tried_then_done_by_keys_alone(url: str) -> None:
     """What it will change is said first; no changes nothing, yes is journaled with who and why."""
     terminal = Terminal(environment(url), "--by", "berta")
@@ -126,6 +138,47 @@ def test_an_act_is_tried_then_done_by_keys_alone(url: str) -> None:
         terminal.close()
 
 
+def test_any_command_acts_under_the_directors_name(url: str) -> None:
+    """``:`` is no way around ``--by``: the journal names who sits at the console."""
+    terminal = Terminal(environment(url), "--by", "berta")
+    try:
+        terminal.shows("of", "16")
+        terminal.press(":pause --reason lunch\r")
+        terminal.shows("Do", "it?")
+        terminal.press("y")
+        terminal.shows("paused:", "lunch")
+        (paused,) = journal_entries(url)
+        assert paused.by.startswith("berta@")
+        assert paused.data["name"] == "berta"
+    finally:
+        terminal.close()
+
+
+def test_a_correction_says_at_once_that_it_needs_a_pause(url: str) -> None:
+    """Before any answer; then it shows what it would change, asks nothing and does nothing.
+
+    Empty answers go nowhere, and Tab shows who there is.
+    """
+    terminal = Terminal(environment(url), "--by", "berta")
+    try:
+        terminal.shows("of", "16")
+        begin(url)
+        terminal.shows("league.1")
+        terminal.press("w")
+        terminal.shows("the", "season", "first")
+        terminal.press("\r")
+        terminal.shows("Tab")
+        terminal.press("\t")
+        terminal.shows("scripted-0")
+        terminal.shows("scripted-1")
+        terminal.press("\x15scripted-1\rleague\rits author asked\r")
+        terminal.shows("will", "leave", "league")
+        terminal.press("y")
+        assert {entry.kind for entry in journal_entries(url)} == {"event_started", "games_paired"}
+    finally:
+        terminal.close()
+
+
 def test_without_a_terminal_it_says_what_to_do(url: str) -> None:
     """A pipe gets an error; ``--once`` prints what the screen shows."""
     done = harness.run_farm(environment(url), "console")
@@ -148,11 +201,51 @@ def test_what_waits_names_the_act_that_ends_it(url: str) -> None:
     assert pause.act == console.BY_NAME["resume"]
 
 
+def test_each_key_has_one_meaning_and_stands_whole() -> None:
+    """No act has a key that answers or leaves; no line of keys breaks inside one."""
+    keys = [*console.BY_KEY, console.COMMAND.key, console.YES, console.NO, "q"]
+    assert len(set(keys)) == len(console.ACTS) + 4
+    for columns in (40, 80, 140):
+        shown = console.key_lines(columns).split("\n")
+        assert max(map(len, shown)) <= columns
+        for act in console.ACTS:
+            assert any(f"{act.key} {act.title}" in line for line in shown)
+
+
+def test_a_decision_offers_its_own_candidates() -> None:
+    """Only those that are level, each once; behind a comma the ones that are left."""
+    offers = console.Candidates({"e1": "", "e2": "", "other": ""}, several=True)
+
+    def offered(typed: str) -> list[str]:
+        event = completion.CompleteEvent(completion_requested=True)
+        return [each.text for each in offers.get_completions(document.Document(typed), event)]
+
+    assert offered("e") == ["e1", "e2"]
+    assert offered("e1,") == ["e2", "other"]
+    assert offered("e1, e") == ["e2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "signed"),
+    [
+        ("pause", ["pause", "--by", "berta"]),
+        (" ".join(GATE), [*GATE, "--by", "berta"]),
+        ("pause --by anna", ["pause", "--by", "anna"]),
+        ("pause --by=anna", ["pause", "--by=anna"]),
+        ("standings", ["standings"]),
+    ],
+)
+def test_a_change_is_signed(line: str, signed: list[str]) -> None:
+    """By who sits at the console, unless the line itself names somebody."""
+    assert console.signed(line.split(), "berta") == signed
+
+
 @pytest.mark.parametrize(
     ("line", "tried"),
     [
         ("pause --reason a", ["pause", "--reason", "a", "--dry-run"]),
         ("engine update x", ["engine", "update", "x", "--dry-run"]),
+        ("pause --dry-run", None),
         ("standings", None),
     ],
 )
