@@ -85,6 +85,7 @@ def _groups(games: Sequence[consequences.GameChange], *, dry_run: bool) -> Itera
         (lambda game: game.before == consequences.NO_GAME, "will be played", "to be played"),
         (_hands, "will change hands", "changed hands"),
         (_goes_on, "will be played on", "to be played on"),
+        (_begins_again, "will begin again", "to begin again"),
     )
     for concerns, future, past in becomes:
         concerned = [game for game in games if concerns(game)]
@@ -104,6 +105,11 @@ def _hands(game: consequences.GameChange) -> bool:
 
 def _goes_on(game: consequences.GameChange) -> bool:
     return game.before == consequences.ASKS and game.after == consequences.INTERRUPTED
+
+
+def _begins_again(game: consequences.GameChange) -> bool:
+    begun = {consequences.ASKS, consequences.INTERRUPTED, consequences.RUNNING}
+    return game.before in begun and game.after == consequences.TO_PLAY
 
 
 def _named(game: consequences.GameChange) -> str:

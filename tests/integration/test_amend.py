@@ -222,6 +222,11 @@ def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pa
     assert "would be imported" in preview
     assert common.fold(ledger, "test").game("league.3").open
     farm("import", path, code=2)
+    farm("resume")
+    early = farm("import", path, "--dry-run", code=3)
+    assert "would be imported" in early, "the preview needs no pause"
+    assert "pause the season first" in early
+    farm("pause")
     told = json.loads(farm("import", path, *WHY, "--json"))
     assert [line["game"] for line in told["games"]] == ["league.3"]
     assert ledger.offered(driver.HALL) == {}

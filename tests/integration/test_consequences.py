@@ -13,7 +13,9 @@ import on_paper
 import pytest
 
 from orchestrator import contract
+from orchestrator.commands import change_words
 from orchestrator.ledger import store
+from orchestrator.season import consequences
 
 farm, play = harness.farm, on_paper.play
 WHY = ("--by", "ann", "--reason", "a question")
@@ -161,6 +163,35 @@ def test_programs_are_told_the_same(ledger: store.RedisLedger) -> None:
     score = next(each for each in done["changes"]["scores"] if each["engine"] == "e1")
     assert (score["points_before"], score["points_after"]) == (1.0, 0.5)
     assert done["changes"]["taken_back_by"] == ""
+
+
+OPEN = (
+    consequences.TO_PLAY,
+    consequences.RUNNING,
+    consequences.INTERRUPTED,
+    consequences.ASKS,
+)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *((was, "1-0") for was in (*OPEN, consequences.CANCELLED, consequences.ANNULLED, "0-1")),
+        *((was, consequences.CANCELLED) for was in OPEN),
+        *((was, consequences.TO_PLAY) for was in (*OPEN, consequences.NO_GAME)),
+        ("1-0", consequences.ANNULLED),
+        ("1-0", "1-0"),
+        (consequences.ANNULLED, consequences.ANNULLED),
+        (consequences.ASKS, consequences.INTERRUPTED),
+    ],
+)
+def test_no_change_of_a_game_is_passed_over(before: str, after: str, *, dry_run: bool) -> None:
+    """Whatever becomes of a game, one line names it with its players."""
+    game = consequences.GameChange("main.3", "main", "Toga", "Fruit", before, after, "", "")
+    change = consequences.Consequences((game,), (), (), (), "", "")
+    said = list(change_words.lines(change, dry_run=dry_run))
+    assert [line.count("main.3 (Toga - Fruit") for line in said] == [1, 0]
 
 
 def test_a_pause_is_told_in_its_tense(ledger: store.RedisLedger) -> None:
