@@ -508,8 +508,11 @@ class Screen:
         rows = [
             _pane(self._title, height=2),
             body,
-            _pane(self._acts, height=ACTS_SHOWN + 1),
-            _pane(self._message, height=dimension.Dimension(min=3, max=16)),
+            # What an act would change is read before all else: a small terminal shows that whole.
+            containers.ConditionalContainer(
+                _pane(self._acts, height=ACTS_SHOWN + 1), filter=~tried
+            ),
+            _pane(self._message, height=dimension.Dimension(min=3, max=16, weight=4)),
             containers.ConditionalContainer(_pane(lambda: DOUBT, height=1), filter=tried),
             containers.ConditionalContainer(line, filter=asking),
             _pane(self._footer, height=self._footer_height, style="reverse", wrap=False),

@@ -36,9 +36,11 @@ GATE = ["season", "amend", "gate", "final", "--at", "+1h"]
 class Terminal:
     """A terminal in which ``farm console`` runs: what it has shown, and its keys."""
 
-    def __init__(self, environment: dict[str, str], *words: str) -> None:
+    def __init__(
+        self, environment: dict[str, str], *words: str, size: tuple[int, int] = (ROWS, COLUMNS)
+    ) -> None:
         self._hall, inner = pty.openpty()
-        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         command = [sys.executable, "-c", "from orchestrator.commands import main; main()"]
         self.process = subprocess.Popen(
             [*command, "console", *words],
@@ -175,6 +177,20 @@ def test_a_correction_says_at_once_that_it_needs_a_pause(url: str) -> None:
         terminal.shows("will", "leave", "league")
         terminal.press("y")
         assert {entry.kind for entry in journal_entries(url)} == {"event_started", "games_paired"}
+    finally:
+        terminal.close()
+
+
+def test_a_small_terminal_shows_all_that_an_act_changes(url: str) -> None:
+    """The last line of it, which says that there is no way back, is not cut off."""
+    begin(url)
+    assert harness.run_farm(environment(url), "pause", "--by", "anna").returncode == 0
+    terminal = Terminal(environment(url), "--by", "berta", size=(24, 80))
+    try:
+        terminal.shows("of", "16")
+        terminal.press("wscripted-1\rleague\rits author asked\r")
+        terminal.shows("cannot", "be", "taken", "back")
+        terminal.shows("Do", "it?")
     finally:
         terminal.close()
 
