@@ -163,19 +163,21 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
         if not worker:
             halls = ", ".join(ledger.halls()) or "none"
             raise errors.RefusedError(f"no worker has opened hall {hall!r}; halls: {halls}")
-        if ledger.drained(hall, worker):
-            raise errors.RefusedError(f"{worker} of {hall} is drained already")
-        report = {"hall": hall, "worker": worker, "dry_run": dry_run}
-        if not dry_run:
+        already = ledger.drained(hall, worker)
+        report = {"hall": hall, "worker": worker, "changed": not already, "dry_run": dry_run}
+        if not dry_run and not already:
             why = reason or f"drained by {by}"
             draft = contract.Draft("drained", {"hall": hall, "worker": worker, "reason": why})
             effects = [api.Drain(hall, worker, why)]
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
-    will = change_words.tense("will end", "ends", dry_run=dry_run)
-    sentence = (
-        f"{worker} {will} after its running game; {hall} then stands still"
-        "\nit can be taken back: `farm host undrain`, until the game is over"
-    )
+    if already:  # no refusal: an upgrade that is begun again drains again
+        sentence = f"{worker} of {hall} is drained already; nothing changes by this command"
+    else:
+        will = change_words.tense("will end", "ends", dry_run=dry_run)
+        sentence = (
+            f"{worker} {will} after its running game; {hall} then stands still"
+            "\nit can be taken back: `farm host undrain`, until the game is over"
+        )
     common.report(as_json, report, sentence + change_words.unchanged(dry_run=dry_run))
 
 

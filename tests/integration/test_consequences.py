@@ -228,11 +228,14 @@ def test_a_gate_that_is_not_set_names_what_sets_it(ledger: store.RedisLedger) ->
 
 
 def test_a_drain_is_told_in_its_tense(ledger: store.RedisLedger) -> None:
-    """A hall's acts say like all others that nothing was changed, and refuse to do it twice."""
+    """A hall's acts say like all others what changes; what changes nothing is not journaled."""
     ledger.open_hall(driver.HALL, "host", "worker")
     said = dry("drain", driver.HALL)
     assert "worker will end after its running game" in said
     assert said.endswith("(nothing was changed)\n")
     assert "worker ends after" in farm("drain", driver.HALL, *WHY)
-    assert "drained already" in dry("drain", driver.HALL, code=3)
+    before = ledger.last("farm")
+    assert "nothing changes" in farm("drain", driver.HALL, *WHY)
+    assert json.loads(farm("drain", driver.HALL, "--json", *WHY))["changed"] is False
+    assert ledger.last("farm") == before
     assert "worker will go on" in dry("undrain", driver.HALL)
