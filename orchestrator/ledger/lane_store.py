@@ -56,7 +56,10 @@ class RedisLanes:
         return list(replies.each(table, lambda _, raw: _lane(raw)))
 
     def leases(self, hall: str) -> list[lanes.Lease]:
-        """Return the games that run in a hall's lanes."""
+        """Return the games that run in a hall's lanes.
+
+        A lease without any, as an earlier version could leave it, is none; ``open_lane`` drops it.
+        """
         table = self.server.table(self._keys.leases(hall))
         return list(replies.each(table, lambda lane, raw: _lease(hall, lane, raw)))
 
@@ -274,6 +277,8 @@ def _lane(raw: dict[str, Any]) -> lanes.Lane:
 
 
 def _lease(hall: str, lane: str, raw: dict[str, Any]) -> lanes.Lease:
+    if not _games(raw["games"]):
+        raise ValueError(f"lane {hall}.{lane}: nobody plays under a lease without games")
     return lanes.Lease(
         hall=hall,
         lane=lane,

@@ -5,6 +5,7 @@ numbered games; a lane's worker claims the next one of the match whose turn it i
 The verbs are ``lane_store.RedisLanes``'. Invariants:
 
 * lanes of a hall have disjoint cores and boxes, and a lane plays one game at a time;
+* a lease has at least one game: without one it would be nobody's to end;
 * no lane is claimed while an official game runs or waits in its hall, and no official
   game is claimed while a lane's lease runs: each claim looks at both in one script;
 * a game of a test match has at most one result that nobody has set aside;

@@ -16,11 +16,13 @@ from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.contract import remote
 from orchestrator.gateway import desk
-from orchestrator.ledger import keys, live_games
+from orchestrator.ledger import keys, lane_store, lanes, live_games
+from orchestrator.ops import supervisor
 from orchestrator.testmatch import orders
 from worker_cpu.remote import command, engines, gateway, player, spool
 
 GAMES = 4
+MANY = 40  # games: beyond the first, a lane takes several at once
 
 
 def test_people_see_a_game_while_it_is_played(stage: remote_stage.Stage) -> None:
@@ -86,6 +88,55 @@ def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: remote_sta
     assert last.wait() == 130, stage.log("last")
     assert "games counted" in stage.log("last")
     assert list((stage.root / "last" / "batches").iterdir()) == []
+
+
+def test_a_lane_beside_remote_workers_plays_their_checks_and_then_the_next_match(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Also one that finds what an earlier version has left: a lease without games."""
+    with harness.running(tmp_path / "farm") as farm:
+        stage = remote_stage.Stage(tmp_path, farm.redis)
+        lane = supervisor.lane("a=0", farm.worker, harness.HALL)
+        known = lane_store.RedisLanes(stage.ledger.server)
+        try:
+            lane.start()
+            farm.wait(lambda: bool(known.lanes_of(harness.HALL)), 60, "the lane")
+            lane.kill()  # it is known, so that checks are dealt to it, and claims nothing yet
+            stage.match(MANY)
+            stage.serve()
+            worker = stage.work("worker")
+            stage.wait(lambda: _kinds(stage) & {lanes.CHECKED}, "a check for the lane")
+            worker.send_signal(signal.SIGINT)
+            assert worker.wait() == 130, stage.log("worker")
+            _lease_nothing(stage, known.lanes_of(harness.HALL)[0])
+            lane.start()
+            stage.wait(lambda: "m" not in known.matches(), "the end of the match")
+            next_words = ("test", "dev", "--against", "base", "--file", str(stage.roster))
+            quick = ("--id", "n", "--games", "4", "--tc", "nodes=20", "--json")
+            following = stage.run(harness.OPERATOR, "next", *next_words, *quick)
+            stage.wait(lambda: following.poll() is not None, "the end of the next match")
+            assert following.returncode == 0, stage.log("next")
+            listed = farm.operate("lanes", "--json")
+            assert [one["game"] for one in json.loads(listed)["lanes"]] == [0]
+        finally:
+            lane.kill()
+            stage.end()
+    played = [entry.data for entry in stage.journal() if entry.kind == lanes.GAME]
+    checks = [data for data in played if data["game"] > orders.LAST_GAME and data["lane"] == "a"]
+    assert checks, "the lane has played what shows the workers' builds"
+
+
+def _kinds(stage: remote_stage.Stage) -> set[str]:
+    return {entry.kind for entry in stage.journal()}
+
+
+def _lease_nothing(stage: remote_stage.Stage, lane: lanes.Lane) -> None:
+    """Leave what a lane's claim left that took pairs where checks alone were to be dealt."""
+    facts = {"match": "over", "run": "1.1", "token": "1.9", "worker": "w", "host": lane.host}
+    facts |= {"attempt": "old", "games": "", "ttl": "30000", "deadline": "1"}
+    names, client = keys.Keys(), stage.ledger.server.client
+    client.hset(names.leases(lane.hall), lane.name, contract.dumps(facts))
+    client.zadd(names.due(lane.hall), {lane.name: 1})
 
 
 # -- what needs no process -----------------------------------------------------------------

@@ -15,6 +15,7 @@ from twins import lane_memory, memory
 from orchestrator import contract
 from orchestrator.ledger import api, batches, embedded_redis, keys, lane_store, lanes, store
 from orchestrator.ops import acl
+from orchestrator.testmatch import orders
 
 HALL = "main"
 
@@ -355,6 +356,54 @@ def test_a_lane_claims_pairs_and_goes_on_until_the_last(place: Scene) -> None:
     assert isinstance(ends, lanes.Dealt)
     assert (ends.games, place.claim("b", "late")) == ((5, 6, 7), api.NotReady())
     assert place.lanes.complete_lane(lease, "{}") == api.Fenced(), "of an earlier lease"
+
+
+@pytest.mark.parametrize("most", [1, 2, 16])
+def test_no_lease_is_given_without_a_game_whatever_is_left(place: Scene, most: int) -> None:
+    """Checks that wait for lanes are taken by those that take pairs, too, and when all else is."""
+    checks = [orders.LAST_GAME + number for number in (3, 7)]
+    place.open("a")
+    place.lanes.open_match(match(games=2))
+    place.dealt(2)
+    deals = contract.Draft(lanes.CHECKED, {"games": checks})
+    assert place.lanes.replay("m", checks, deals, "op")
+    played: list[int] = []
+    for turn in range(2):
+        if isinstance(dealt := place.claim("a", f"check-{turn}", most=most), lanes.Dealt):
+            played += dealt.games
+            assert dealt.games
+            for _ in dealt.games:
+                place.finish("a")
+    assert (played, place.lanes.leases(HALL)) == (checks, [])
+    assert place.claim("a", "late", most=most) == api.NotReady()
+
+
+@pytest.mark.parametrize("ends", ["in an hour", "long ago"])
+def test_a_lease_without_games_of_an_earlier_version_keeps_nobody(
+    redis_ledger: store.RedisLedger, ends: str
+) -> None:
+    """It is no game that runs: its lane may change, and plays on at once."""
+    place = Scene(redis_ledger, lane_store.RedisLanes(redis_ledger.server))
+    place.open("a", "b")
+    place.lanes.open_match(match())
+    deadline = redis_ledger.now_ms() + {"in an hour": 3_600_000, "long ago": -3_600_000}[ends]
+    _lease_nothing(redis_ledger, "a", deadline)
+    assert place.lanes.leases(HALL) == []
+    place.open("a", nps=7)
+    assert place.dealt(2) == [("m", 1), ("m", 2)]
+    assert place.dealt(1, "b") == [("m", 3)]
+    names = keys.Keys()
+    client = redis_ledger.server.client
+    assert (client.hlen(names.leases(HALL)), client.zcard(names.due(HALL))) == (0, 0)
+
+
+def _lease_nothing(ledger: store.RedisLedger, lane: str, deadline_ms: int) -> None:
+    """Leave what a claim left that took pairs where checks alone were to be dealt."""
+    facts = {"match": "over", "run": "1.1", "token": "1.9", "worker": f"w-{lane}", "host": "h1"}
+    facts |= {"attempt": "a-old", "games": "", "ttl": "30000", "deadline": str(deadline_ms)}
+    client, names = ledger.server.client, keys.Keys()
+    client.hset(names.leases(HALL), lane, contract.dumps(facts))
+    client.zadd(names.due(HALL), {lane: deadline_ms})
 
 
 @pytest.mark.parametrize("stop", ["official", "hold", "drain", "lost", "lapsed", "closed"])

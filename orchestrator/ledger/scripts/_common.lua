@@ -152,23 +152,24 @@ local function is_check(game)
 end
 
 -- Whether a match has a game to deal, and no more than so many results wait for its mirror.
--- Remote workers' batches (``whole``) do not see checks that wait for lanes; those come last.
-local function has_game(next, repeats, last, mirrored, match, told, lead, whole)
+-- Remote workers do not see checks that wait for lanes; those come last. Where it has one,
+-- ``take_games`` finds it: a lease without a game would be nobody's to end.
+local function has_game(next, repeats, last, mirrored, match, told, lead, remote)
   local waiting = tonumber(redis.call('HGET', last, match))
     - tonumber(redis.call('HGET', mirrored, match))
   if waiting > lead then return false end
   if tonumber(redis.call('HGET', next, match)) <= told.games then return true end
   local first = repeats_of(repeats, match, 1)[1]
-  return first ~= nil and not (whole and is_check(string.match(first, '(%d+)$')))
+  return first ~= nil and not (remote and is_check(string.match(first, '(%d+)$')))
 end
 
 -- Take a match's next games: what was lost before comes first, then new ones. The second game of a
 -- new pair goes with the first, also beyond the most, where pairs are to be whole.
-local function take_games(next, repeats, match, told, most, whole)
+local function take_games(next, repeats, match, told, most, whole, remote)
   local games, listed = {}, repeats_of(repeats, match, most)
   for _, one in ipairs(listed) do
     local game = string.match(one, '(%d+)$')
-    if whole and is_check(game) then break end
+    if remote and is_check(game) then break end
     redis.call('ZREM', repeats, one)
     table.insert(games, text(tonumber(game)))
   end

@@ -61,7 +61,7 @@ if not turn then return {'not-ready'} end
 
 local number, alone = string.match(check, '^(%d+)(!?)$')
 local most = alone == '!' and 0 or tonumber(ARGV[5])
-local games = take_games(KEYS[7], KEYS[8], turn, chosen, most, true)
+local games = take_games(KEYS[7], KEYS[8], turn, chosen, most, true, true)
 count_dealt(KEYS[12], KEYS[9], chosen, turn, #games)
 if number then table.insert(games, text(LAST_GAME + tonumber(number))) end
 

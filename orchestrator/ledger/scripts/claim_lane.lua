@@ -119,7 +119,7 @@ end
 if not turn then return {'not-ready'} end
 
 local most = tonumber(ARGV[9])
-local games = take_games(KEYS[13], KEYS[14], turn, chosen, most, most > 1)
+local games = take_games(KEYS[13], KEYS[14], turn, chosen, most, most > 1, false)
 count_dealt(KEYS[12], KEYS[15], chosen, turn, #games)
 local token, dealt = epoch .. '.' .. text(redis.call('INCR', KEYS[9])), table.concat(games, ' ')
 local deadline = text(now + tonumber(ARGV[6]))

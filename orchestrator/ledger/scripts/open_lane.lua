@@ -11,6 +11,10 @@
 
 local owner = redis.call('HGET', KEYS[1], 'host')
 if owner and owner ~= ARGV[3] then return {'foreign', owner} end
+-- An earlier version could lease no game at all. Nobody plays under that, and no result ends it;
+-- its end (``due``) is dropped by the next claim in the hall.
+local lease = redis.call('HGET', KEYS[4], ARGV[2])
+if lease and cjson.decode(lease).games == '' then redis.call('HDEL', KEYS[4], ARGV[2]) end
 local known = redis.call('HGET', KEYS[3], ARGV[2])
 if known == ARGV[4] then return {'opened'} end  -- as each time its worker wakes up
 if known and known ~= ARGV[4] and redis.call('HEXISTS', KEYS[4], ARGV[2]) == 1 then
