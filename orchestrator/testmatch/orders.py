@@ -33,6 +33,11 @@ CHECKS = 32  # checks of a match: enough that nobody's answers are soon known to
 CHECK_MOVES = 8  # of each side in a check, behind its book: a second's work shows the build
 
 
+def is_check(game: int) -> bool:
+    """Say whether a number is a check's: it shows a worker's builds, and is no game that counts."""
+    return game > LAST_GAME
+
+
 class Spec(contract.Message):
     """What is played: ``engines`` begins with the one that is tested."""
 
@@ -107,7 +112,7 @@ class Spec(contract.Message):
 
     def is_check(self, game: int) -> bool:
         """Say whether a game's number is that of a check."""
-        return game > LAST_GAME
+        return is_check(game)
 
     def has(self, game: int) -> bool:
         """Say whether there is such a game, or such a check."""

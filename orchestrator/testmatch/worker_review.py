@@ -335,7 +335,7 @@ class WorkerReview:
         holder, evidence = self._owners[token], self._residuals.of(token)
         wrong = self._wrong(token)
         if len(wrong) >= CHECKS_WRONG and not self.unreliable():
-            numbers = ", ".join(map(str, sorted(wrong)))
+            numbers = ", ".join(str(number - orders.LAST_GAME) for number in sorted(wrong))
             reason = (
                 f"checks {numbers} went otherwise than on the farm's own machines: these are not"
                 " the builds of the match, or the machine computes wrongly"

@@ -108,7 +108,7 @@ def _played(
             if worker.poll() is not None:  # as a service manager does (Restart=always)
                 workers[name], again = stage.work(name, "--build", engines=False), again + 1
             counted = re.findall(r"(\d+) games counted", stage.log(name))
-            if name not in first_counted and counted and int(counted[-1]) > 1:  # one is its check
+            if name not in first_counted and counted and int(counted[-1]):
                 first_counted[name] = round(time.monotonic() - came, 1)
         time.sleep(0.5)
     seconds = time.monotonic() - began

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import pathlib
+import re
 import signal
 
 import harness
@@ -124,6 +125,15 @@ def test_a_lane_beside_remote_workers_plays_their_checks_and_then_the_next_match
     played = [entry.data for entry in stage.journal() if entry.kind == lanes.GAME]
     checks = [data for data in played if data["game"] > orders.LAST_GAME and data["lane"] == "a"]
     assert checks, "the lane has played what shows the workers' builds"
+    answered = [data["game"] > orders.LAST_GAME for data in played if not data["lane"]]
+    counts = re.search(r"stopped; (\d+) games counted, (\d+) checks? answered", stage.log("worker"))
+    assert counts is not None, stage.log("worker")
+    assert tuple(map(int, counts.groups())) == (answered.count(False), answered.count(True))
+    assert "m: dealt 1 check" in stage.log("worker")
+    assert {int(number) for number in re.findall("m check ([0-9]+) ", stage.log("worker"))} <= {
+        *range(1, orders.CHECKS + 1)
+    }
+    assert not re.search("game [0-9]{5}", stage.log("worker")), "a check is called a check"
 
 
 def _kinds(stage: remote_stage.Stage) -> set[str]:

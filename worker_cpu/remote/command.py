@@ -33,6 +33,7 @@ import click
 
 from orchestrator.common import bounds, errors, output
 from orchestrator.contract import remote
+from orchestrator.testmatch import orders as testmatch_orders
 from worker_cpu import settings
 from worker_cpu.engines import sandbox
 from worker_cpu.match import stopping
@@ -81,7 +82,7 @@ class Worker:
         self._ask_at = self._send_at = self._claim_at = self._play_at = self._show_at = 0.0
         self._failures = self._deaths = self._setbacks = 0
         self._waits = ""
-        self._counted = 0
+        self._counted = self._checks = 0
         self._idle = self._greeted = False
 
     def run(self) -> int:
@@ -209,8 +210,10 @@ class Worker:
             self._spool.sent(batch, number)
         if heard.recorded:
             self._setbacks = 0
-            self._counted += len(heard.recorded)
-            self._say(f"{self._counted} games counted; {self._missing()} to play")
+            checks = sum(map(testmatch_orders.is_check, heard.recorded))
+            self._checks += checks
+            self._counted += len(heard.recorded) - checks
+            self._say(f"{self._told()}; {self._missing()} to play")
             self._renew_at[batch.name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
         if heard.refused:
             number, why = next(iter(heard.refused.items()))
@@ -223,6 +226,11 @@ class Worker:
             self._drop(batch, heard.over)
         # A gateway that neither takes a game nor says why is asked again later, not at once.
         return bool(heard.recorded) and not heard.over
+
+    def _told(self) -> str:
+        """Say how much was counted: checks are no games of a match."""
+        checks = f", {_checks(self._checks)} answered" if self._checks else ""
+        return f"{self._counted} games counted{checks}"
 
     def _renew(self) -> None:
         for batch in list(self._batches.values()):
@@ -329,9 +337,13 @@ class Worker:
         self._batches[name] = batch
         self._renew_at[name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
         self._keep_programs()
-        self._say(f"{batch.match}: dealt {len(orders)} games")
+        numbers = [order.number for order in orders]
+        checks = sum(map(testmatch_orders.is_check, numbers))
+        games = f"{len(numbers) - checks} games" if checks < len(numbers) else ""
+        parts = (games, _checks(checks) if checks else "")
+        self._say(f"{batch.match}: dealt {' and '.join(filter(None, parts))}")
         if self._player is not None:
-            self._spool.put(batch, [order.number for order in orders])
+            self._spool.put(batch, numbers)
 
     def _forget(self, batch: spool.Batch) -> None:
         self._spool.forget(batch)
@@ -450,7 +462,7 @@ class Worker:
                 f"{kept} results are kept in {self._spool.directory}: start the worker again before"
                 " their lease ends, and they count"
             )
-        self._say(f"stopped; {self._counted} games counted")
+        self._say(f"stopped; {self._told()}")
         return STOPPED if self._stop.urgency else 0
 
     def _give_back(self) -> None:
@@ -461,6 +473,10 @@ class Worker:
             self._gateway.give_back(batch.name, batch.token)
             self._say(f"{batch.match}: gave back {len(self._spool.missing(batch))} games")
             self._forget(batch)
+
+
+def _checks(number: int) -> str:
+    return f"{number} check{'' if number == 1 else 's'}"
 
 
 def _portion(unsent: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:

@@ -81,7 +81,7 @@ class Player:
         That is the first one whose order is written when no other is; never a check.
         """
         batch, number = self._games[slot.number]
-        if not self._watched and number <= testmatch_orders.LAST_GAME:
+        if not self._watched and not testmatch_orders.is_check(number):
             self._watched = slot.number
         order, shown = batch.order(number), self._watched == slot.number
         changes = {"game": f"{order.game}-{attempt}", "traffic": False, "recorded": True}
@@ -167,8 +167,9 @@ class Player:
 
     def _name(self, slot: schedule.Slot) -> str:
         batch, number = self._games[slot.number]
-        order = batch.order(number)
-        return f"{batch.match} game {number} ({order.white.name} - {order.black.name})"
+        order, check = batch.order(number), testmatch_orders.is_check(number)
+        told = f"check {number - testmatch_orders.LAST_GAME}" if check else f"game {number}"
+        return f"{batch.match} {told} ({order.white.name} - {order.black.name})"
 
 
 def play(options: Options) -> int:
