@@ -7,6 +7,7 @@ terminal's end, it closes the match first; `farm match test --id NAME` goes on.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import pathlib
 import signal
@@ -31,6 +32,7 @@ LOST = (
     "Redis has lost what it knew of this match; it goes on from the results that are kept here, and"
     " games that were being played are dealt again"
 )
+SHOWN_FAULTS = 20  # a build that crashes in each game fills no more of a terminal
 SHOWN = 3  # parameters of a tuning in a line
 STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
 
@@ -289,6 +291,19 @@ def tuned(course: spsa.Course) -> Iterator[str]:
     yield f'--options "{course.options()}"'
 
 
+def faults(standing: sprt_match.Standing) -> Iterator[str]:
+    """Yield whose faults there were and how many, then the last of them with the engines' words."""
+    counts = collections.Counter(fault.engine for fault in standing.faults)
+    for engine, number in counts.items():
+        yield f"faults of {engine}: {number}"
+    if before := len(standing.faults[:-SHOWN_FAULTS]):
+        yield f"the last {SHOWN_FAULTS} of them; the {before} before are in the match's journal"
+    for fault in standing.faults[-SHOWN_FAULTS:]:
+        yield f"fault: {fault}"
+        for line in fault.stderr.splitlines():
+            yield f"  {line}"
+
+
 def _report(
     standing: sprt_match.Standing,
     spec: orders.Spec,
@@ -320,8 +335,8 @@ def _report(
             f"{counts.points:g}/{counts.games}, Elo {estimate.elo:+.1f} ± {estimate.error:.1f}"
         )
         click.echo(f"against {opponent.name}: {figures}")
-    for fault in standing.faults:
-        click.echo(f"fault: {fault}")
+    for text in faults(standing):
+        click.echo(output.plain(text))
     for review in standing.workers:
         if review.state:
             why = review.reason or "its results are looked at more closely"

@@ -20,8 +20,9 @@ from orchestrator.testmatch import sprt_match
 def show_test(name: str | None, *, as_json: bool) -> None:
     """Show the test match NAME of this machine, or all of them in a line each.
 
-    Its score and test, who has played how many games, how its engines are built, and what
-    became of that on each worker, with the logs of builds that failed.
+    Its score and test, its engines' faults and what they wrote to stderr last, who has played how
+    many games, how its engines are built, and what became of that on each worker, with the logs
+    of builds that failed.
 
     Example: farm match show dev-1
     """
@@ -73,6 +74,8 @@ def _show(name: str) -> None:
         say(text)
     if shown.standing.verdict:
         say(f"decided: {shown.standing.verdict}")
+    for text in keeping.faults(shown.standing):
+        say(text)
     for host, games in shown.by_host.items():
         say(f"{host}: {games} games")
     for source in filter(None, spec.builds):

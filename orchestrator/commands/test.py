@@ -16,7 +16,14 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, rosters, source_builds, submitting, test_games
+from orchestrator.commands import (
+    common,
+    keeping,
+    rosters,
+    source_builds,
+    submitting,
+    test_games,
+)
 from orchestrator.common import bounds, errors, output
 from orchestrator.rating import sprt
 from orchestrator.season.file import roster
@@ -132,7 +139,8 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
     spec, terms = _match(engine, words, options)
     standing = submitting.keep(spec, terms, options)
     if options["self_check"] and standing is not None and standing.faults:
-        raise errors.RefusedError(f"{spec.engines[0].name}: " + "; ".join(standing.faults))
+        said = "; ".join(map(str, standing.faults[-keeping.SHOWN_FAULTS :]))
+        raise errors.RefusedError(f"the self-check has found faults: {said}")
 
 
 # -- what is asked -------------------------------------------------------------------

@@ -32,7 +32,7 @@ from orchestrator.ledger import (
     submissions,
     worker_tokens,
 )
-from orchestrator.testmatch import catalogue, orders, remote_game_check, spsa
+from orchestrator.testmatch import catalogue, orders, remote_game_check, spsa, worker_review
 
 log = structlog.get_logger()
 
@@ -660,7 +660,15 @@ def _journaled(
         "plies": whole.plies[-1].ply if whole.plies else 0,
         "pgn": text,
         "stamps": _stamps(whole.plies),
+        **worker_review.said(outcome.ending, _stderr_of(whole)),
     }
+
+
+def _stderr_of(whole: contract.GameRecord) -> str:
+    """Return what the loser of a game wrote to stderr last, as its worker tells it."""
+    if whole.outcome.loser is None:
+        return ""
+    return (whole.white if whole.outcome.loser == "white" else whole.black).stderr_tail
 
 
 def _stamps(plies: Sequence[contract.PlyRecord]) -> dict[str, int]:

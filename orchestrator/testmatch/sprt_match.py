@@ -81,6 +81,7 @@ class _Counted(pydantic.BaseModel):
     loser: contract.Side | None
     details: str
     note: str
+    stderr: str = ""  # the end of what the loser of a fault wrote there
     pgn: str
     hall: str = ""
     attempt: str = ""
@@ -190,6 +191,27 @@ class Terms:
 
 
 @dataclasses.dataclass(frozen=True)
+class Fault:
+    """A game that counts and that an engine lost by a fault, and what it wrote to stderr last."""
+
+    game: int
+    engine: str
+    what: str
+    stderr: str = ""
+
+    @classmethod
+    def of(cls, spec: orders.Spec, data: Mapping[str, Any]) -> Fault:
+        """Read it from the entry of a game that ended by a fault."""
+        tested = (data["loser"] == "white") == spec.white_is_tested(data["game"])
+        engine = spec.engines[0 if tested else spec.opponent(data["game"])]
+        what = ": ".join(filter(None, (data["details"], data["note"])))
+        return cls(data["game"], engine.name, what, data.get("stderr", ""))
+
+    def __str__(self) -> str:
+        return f"game {self.game}: {self.engine}: {self.what}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Standing:
     """What is known of a match: counts, the ratio of its test, and its faults."""
 
@@ -201,7 +223,7 @@ class Standing:
     verdict: sprt.Verdict | None
     set_aside: int
     lost: int
-    faults: tuple[str, ...]
+    faults: tuple[Fault, ...]
     failed_builds: tuple[str, ...] = ()  # on workers; `farm match show` has their logs
     workers: tuple[worker_review.Review, ...] = ()  # remote ones, those to look at first
     course: spsa.Course | None = None  # of a tuning
@@ -228,7 +250,7 @@ class Standing:
             "opponents": [dataclasses.asdict(opponent) for opponent in self.opponents],
             "set_aside": self.set_aside,
             "lost": self.lost,
-            "faults": list(self.faults),
+            "faults": list(map(str, self.faults)),
             "failed_builds": list(self.failed_builds),
             "workers": [review.as_json() for review in self.workers],
             "tuning": None if self.course is None else self.course.as_json(),
@@ -256,6 +278,12 @@ class Results:
         self.late: set[int] = set()
         self.fresh = True
         self._spec = spec
+        self._faults: dict[int, Fault] = {}  # by game
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the faults of games that count, in the order in which they came."""
+        return tuple(fault for game, fault in self._faults.items() if self.tally.has(game))
 
     def take(self, entry: contract.Entry) -> bool:
         """Take an entry; return whether it is the result of a game that counts now."""
@@ -297,6 +325,9 @@ class Results:
         if not self.tally.add(game, _points(self._spec, data), data["host"], owner):
             return False
         self.review.game(data)
+        self._faults.pop(game, None)  # of a result that was set aside
+        if data["loser"] and data["ending"] in FAULTS:
+            self._faults[game] = Fault.of(self._spec, data)
         if self.course is not None:
             self.course.add(game)
         return True
@@ -336,7 +367,6 @@ class Keeper:
         self._unmet: dict[int, str] = {}  # options that an engine did not take, by game
         self._losses: Counter[int] = Counter()
         self._why = ""
-        self._faults: list[str] = []
         self._failed_builds: dict[str, str] = {}  # by worker and engine: why
         self._mirror = journal_mirror.Mirror(directory / "journal.jsonl")
         self._end = ""  # the mirror's last line
@@ -553,7 +583,7 @@ class Keeper:
             verdict=None if test is None else self._verdict(test, counts),
             set_aside=self._tally.set_aside,
             lost=self._losses.total(),
-            faults=tuple(self._faults),
+            faults=self._results.faults,
             failed_builds=tuple(self._failed_builds.values()),
             workers=self._reviews,
             course=self._course,
@@ -654,13 +684,9 @@ class Keeper:
 
     def _count(self, data: Mapping[str, Any]) -> None:
         game = data["game"]
-        tested_white = self._spec.white_is_tested(game)
         self._losses.pop(game, None)
         if why := data.get("unmet"):
             self._unmet.setdefault(game, why)
-        if data["ending"] in FAULTS and (data["loser"] == "white") == tested_white:
-            why = ": ".join(filter(None, (data["details"], data["note"])))
-            self._faults.append(f"game {game}: {why}")
         with self._pgn.open("a", encoding="utf-8") as file:
             file.write(f"{data['pgn']}\n")
 
@@ -797,7 +823,7 @@ def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
             verdict=None if test is None else test.verdict(counts),
             set_aside=counted.set_aside,
             lost=lost,
-            faults=(),
+            faults=results_folded.faults,
             failed_builds=tuple(
                 f"{failed['worker']}: {failed['why']}" for failed in builds if failed["why"]
             ),

@@ -41,6 +41,7 @@ FAULTS: Final = frozenset(
         contract.Ending.FALSE_CLAIM,
     }
 )
+SAID_LINES, SAID_LETTERS = 10, 1_000  # kept of what an engine wrote to stderr before its fault
 HALF_POINTS: Final = {"1-0": 2, "1/2-1/2": 1, "0-1": 0}  # of White
 CHECKS_WRONG: Final = 2  # of one owner; a single one may be a cosmic ray
 LANE_RUNS: Final = 2  # of a check: what two runs play differently is no check
@@ -126,6 +127,16 @@ def owner(data: Mapping[str, Any]) -> str:
         return residuals.TRUSTED
     token, slash, _ = str(data.get("attempt", "")).partition("/")
     return token if slash else residuals.TRUSTED
+
+
+def said(ending: str, stderr_tail: str) -> dict[str, str]:
+    """Return what a result's entry keeps of the loser's stderr: its end, and after a fault alone.
+
+    Redis has it until it is in the mirror.
+    """
+    lines = stderr_tail.strip().splitlines()[-SAID_LINES:] if ending in FAULTS else []
+    text = "\n".join(lines)[-SAID_LETTERS:]
+    return {"stderr": text} if text else {}
 
 
 class WorkerReview:

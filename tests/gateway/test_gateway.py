@@ -35,7 +35,7 @@ from orchestrator.ledger import (
     submissions,
     worker_tokens,
 )
-from orchestrator.testmatch import catalogue, orders, spsa
+from orchestrator.testmatch import catalogue, orders, spsa, worker_review
 from worker_cpu.remote import gateway
 
 LONG_MS = 600_000
@@ -330,6 +330,29 @@ def test_a_forged_result_ends_the_batch(scene: Scene) -> None:
     again = scene.claim("b2")
     assert [order["number"] for order in again["orders"]] == [2, 3, 4]
     assert [one["game"] for one in scene.results()] == [1]
+
+
+def test_what_an_engine_wrote_before_its_crash_is_kept_within_bounds(scene: Scene) -> None:
+    """Of the loser, after a fault, the last lines; of an engine that was mated none."""
+    scene.open()
+    found = scene.dealt()
+    wrote = "".join(f"line {number} {'x' * 50}\n" for number in range(40)) + "assert failed\n"
+    reports = {"white": contract.EngineReport(stderr_tail=wrote), "wall_ms": 5}
+    ending = contract.Ending.DISCONNECT
+    crashed = contract.Outcome(result="0-1", ending=ending, loser="white", details="left")
+    played = [
+        games(found, moves=told.MATE[:2], outcome=crashed, **reports)[0],
+        games(found, **reports)[1],
+    ]
+    answer = scene.ask("results", batch="b1", token=found["token"], games=played).json()
+    assert answer["recorded"] == [1, 2], answer
+    kept, nothing = (one.get("stderr", "") for one in scene.results())
+    assert kept.endswith("\nassert failed")
+    assert (len(kept) <= worker_review.SAID_LETTERS, "line 0 " in kept, nothing) == (
+        True,
+        False,
+        "",
+    )
 
 
 def test_games_of_another_batch_are_refused(scene: Scene) -> None:

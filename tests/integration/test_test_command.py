@@ -55,6 +55,8 @@ def roster(folder: pathlib.Path) -> pathlib.Path:
             ("broken", 2, ("--fault", "crash@6")),
         )
     }
+    spoken = ("sh", "-c", 'echo "assert failed: nlines" >&2; exec "$@"', "sh")
+    told["broken"] = json.dumps([*spoken, *json.loads(told["broken"])])
     path = folder / "engines.toml"
     path.write_text(ROSTER.format(**told), encoding="utf-8")
     return path
@@ -95,11 +97,27 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
             assert "Hash size: " in tuned.output
             checked = _run(farm, "broken", "--self-check", "--file", str(file), "--games", "2")
             assert checked.exit_code == 3, checked.output
-            assert "disconnect" in checked.output
+            assert "the self-check has found faults: game 1: Broken: " in checked.output
+            assert "game 2: Broken: " in checked.output
+            _crashes_are_told(farm, file)
             shown = _farm(farm, "lanes", "--json")
             assert [one["lane"] for one in json.loads(shown.stdout)["lanes"]] == ["a"]
         finally:
             lane.kill()
+
+
+def _crashes_are_told(farm: harness.Farm, file: pathlib.Path) -> None:
+    """At a match's end and afterwards: whose they were, how many, and what the engine wrote."""
+    words = ("base", "--against", "broken", "--file", str(file), "--games", "2", "--id", "crashed")
+    played = _farm(farm, "test", *words, "--tc", "20s+1s")
+    assert played.exit_code == 0, played.output
+    for text in (played.output, _farm(farm, "show-test", "crashed").output):
+        assert "faults of Broken: 2" in text
+        assert "fault: game 1: Broken: Black disconnects" in text
+        assert "fault: game 2: Broken: White disconnects" in text
+        assert text.count("  assert failed: nlines\n") == 2
+    told = json.loads(_farm(farm, "show-test", "crashed", "--json").stdout)
+    assert [fault.partition(": Broken: ")[0] for fault in told["faults"]] == ["game 1", "game 2"]
 
 
 def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> None:

@@ -89,6 +89,7 @@ class Game:
 
     def _ended(self, finished: dict[str, Any]) -> result.Ended:
         started_ms, ended_ms = self._times.started_ms, self._times.now_ms()
+        outcome = contract.Outcome.model_validate(finished["outcome"])
 
         def record() -> contract.GameRecord:
             return result.game_record(
@@ -103,7 +104,7 @@ class Game:
 
         return result.Ended(
             order=self.order,
-            outcome=contract.Outcome.model_validate(finished["outcome"]),
+            outcome=outcome,
             plies=finished["plies"],
             final_fen=finished["final_fen"],
             started_ms=started_ms,
@@ -112,6 +113,7 @@ class Game:
             pgn=b"".join(self._pgn).decode(),
             unmet=tuple(result.unmet(finished, self.order)),
             remarks=tuple(finished.get("remarks", ())),
+            loser_stderr=finished[outcome.loser]["stderr_tail"] if outcome.loser else "",
         )
 
 

@@ -57,6 +57,7 @@ class Ended:
     pgn: str = ""
     unmet: tuple[Unmet, ...] = ()
     remarks: tuple[str | Warned, ...] = ()  # what there is to say of the game beside its end
+    loser_stderr: str = ""  # the end of what the loser wrote there
 
 
 def game_record(

@@ -28,7 +28,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.common import errors, files
 from orchestrator.ledger import api, lane_store, lanes, seat_store
-from orchestrator.testmatch import orders, spsa
+from orchestrator.testmatch import orders, spsa, worker_review
 from worker_cpu import settings
 from worker_cpu.engines import handles, sandbox
 from worker_cpu.hall import checksums, directory, gpu_hosts, gpu_seats
@@ -469,4 +469,5 @@ def _result(played: game.End) -> dict[str, str | int | None]:
         "note": outcome.note,
         "plies": played.plies,
         "pgn": played.pgn,
+        **worker_review.said(outcome.ending, played.loser_stderr),
     }
