@@ -135,8 +135,13 @@ def waiting(*, as_json: bool) -> None:
     table = rich.table.Table("match", "what", "by", "since", "waits for")
     for submission in listed:
         whom = "`farm serve`" if submission.ready else "approval by somebody else"
+        if submission.failed or submission.refused_by:
+            taken_out = f"taken out by {submission.refused_by}"
+            whom = f"failed: {submission.failed}" if submission.failed else taken_out
         cells = (submission.match, submission.about, submission.by)
-        table.add_row(*map(output.plain, cells), tables.moment(submission.at_ms), whom)
+        table.add_row(
+            *map(output.plain, cells), tables.moment(submission.at_ms), output.plain(whom)
+        )
     common.console().print(table)
 
 

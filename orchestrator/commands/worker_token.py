@@ -48,7 +48,9 @@ def worker_token() -> None:
     help="Batches that its workers may hold at once.",
 )
 @click.option(
-    "--author", is_flag=True, help="NAME may stop, change, copy and approve these matches, too."
+    "--author",
+    is_flag=True,
+    help="NAME may submit, approve, stop, continue, change and copy these matches, too.",
 )
 @click.option(
     "--out",
@@ -116,13 +118,14 @@ def list_(*, as_json: bool) -> None:
         ]
         common.print_json({"tokens": listed})
         return
-    heads = ("token", "name", "matches", "until", "state", "games", "refused", "seen")
+    heads = ("token", "name", "author", "matches", "until", "state", "games", "refused", "seen")
     table = rich.table.Table(*heads)
     for token, use in zip(rows, used, strict=True):
         state = token.invalid(now_ms).removeprefix("the token ") or "valid"
         details = (" ".join(token.matches), tables.moment(token.until_ms), state)
         counts = (str(use.games), str(use.refused), str(use.seen.get("host", "")))
-        table.add_row(token.id, token.name, *details, *counts)
+        author = "yes" if token.author else ""
+        table.add_row(token.id, token.name, author, *details, *counts)
     common.console().print(table)
 
 

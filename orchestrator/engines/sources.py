@@ -30,6 +30,7 @@ from orchestrator.common import bounds, errors, files, output
 from orchestrator.contract import remote
 from orchestrator.engines import builds
 
+NO_REVISION: Final = "Needed a single revision"  # git's words, which do not say of which name
 FETCH_SECONDS: Final = 600  # s: of a repository with one revision
 PACK_BYTES: Final = 2 << 30  # of each file that git writes while it fetches
 TREE_BYTES: Final = 1 << 30  # of a source tree
@@ -280,7 +281,14 @@ class _Git:
 
     def _commit(self, name: str, home: pathlib.Path) -> str:
         arguments = ("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
-        return self._run(*arguments, at=home).decode(errors="replace").strip()
+        try:
+            return self._run(*arguments, at=home).decode(errors="replace").strip()
+        except errors.UsageError as error:
+            if NO_REVISION not in str(error):
+                raise
+            raise errors.UsageError(
+                f"{self._repository}: has no branch, tag or commit {name!r}"
+            ) from None
 
     def text(self, *words: str) -> str:
         """Return what a command of git prints."""

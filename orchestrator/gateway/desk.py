@@ -57,6 +57,7 @@ SILENT: Final = (
 MOST_WAITING: Final = 8  # test matches of one author that wait to be approved or kept
 PROPOSED_BYTES: Final = 8_192  # of what an author wants to be tested: it waits in Redis
 NO_AUTHOR: Final = "this token may not steer that test match (farm worker-token create --author)"
+OUT_OF_SCOPE: Final = "{}: the test's name must match {}, which this token is for"
 NO_BUILD: Final = "no open match of this token has such an engine to build"
 CHECK_WAIT_MS: Final = 2_000  # ms: a check takes about a second
 CHECKING: Final = "a short game that shows this worker's builds comes first, and is being played"
@@ -611,8 +612,11 @@ def _machine(host: str, spec: orders.Spec) -> str:
 
 def _require_author(token: worker_tokens.WorkerToken, *matches: str) -> None:
     """Raise ``RefusedBatchError`` where a token's owner may not steer these matches."""
-    if not token.author or not all(map(token.allows, matches)):
+    if not token.author:
         raise RefusedBatchError(NO_AUTHOR)
+    for match in matches:
+        if not token.allows(match):
+            raise RefusedBatchError(OUT_OF_SCOPE.format(match, token.scope))
 
 
 def _outline(asked: remote.Proposed) -> str:

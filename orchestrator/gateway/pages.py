@@ -307,7 +307,7 @@ class Pages:
             ),
             (
                 "Games",
-                field("Name of the test", "name", required=True),
+                field(f"Name of the test, as {visit.token.scope}", "name", required=True),
                 field("Seconds (8+0.08)", "time_control", "8+0.08", required=True),
                 choice("Openings", "book", [("", "the farm's"), *((key, key) for key in books)]),
                 field("Games at most", "games", 40_000, required=True, **number),

@@ -62,6 +62,11 @@ class WorkerToken:
             return "the token was revoked"
         return "the token has ended" if now_ms >= self.until_ms else ""
 
+    @property
+    def scope(self) -> str:
+        """Say which names of matches the token is for."""
+        return " or ".join(self.matches)
+
     def allows(self, match: str) -> bool:
         """Say whether games of a match may be given to the token's workers."""
         return any(fnmatch.fnmatchcase(match, pattern) for pattern in self.matches)

@@ -201,6 +201,7 @@ def test_a_batch_is_dealt_told_and_counted_once(scene: Scene) -> None:
     assert "Qh4#" in results[0]["pgn"]
     assert scene.claim("b1")["orders"] == [], "a late repeat of the claim begins no other batch"
     shown = json.loads(scene.farm("worker-token", "list", "--json"))["tokens"]
+    assert "author" in scene.farm("worker-token", "list")
     assert (shown[0]["name"], shown[0]["use"]["games"]) == ("anna", 2)
 
 

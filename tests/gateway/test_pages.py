@@ -200,7 +200,7 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
         ({"book": "../x"}, "book"),
         ({"book": "x"}, "the farm has: none"),
         ({"name": "../dev-2"}, "name"),
-        ({"name": "x-1"}, "may not steer"),
+        ({"name": "x-1"}, "name must match "),
         ({"elo1": "-5"}, "elo0 below elo1"),
         ({"elo1": "nan"}, "elo1"),
         ({"games": "1e9"}, "games"),

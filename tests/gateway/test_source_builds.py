@@ -244,6 +244,13 @@ def test_a_recipe_that_is_wrong_is_refused(tmp_path: pathlib.Path, text: str, wh
         sources.Recipe.read(place)
 
 
+def test_a_revision_that_is_not_there_is_named(tmp_path: pathlib.Path) -> None:
+    """Git's own words for it name nothing."""
+    remote_stage.repository(tmp_path)
+    with pytest.raises(errors.UsageError, match="tiny: has no branch, tag or commit 'mian'"):
+        sources.look_up(sources.Store(tmp_path / "store"), str(tmp_path / "tiny"), "mian")
+
+
 @pytest.mark.parametrize("name", ["-x", "--upload-pack=x", "a..b", "a:b", ""])
 def test_a_revision_is_no_option_of_git(tmp_path: pathlib.Path, name: str) -> None:
     """What git would take for anything but one revision is refused before git hears of it."""

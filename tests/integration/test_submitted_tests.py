@@ -121,6 +121,8 @@ def test_a_match_is_played_once_more_as_an_author_asked_by_the_gateway(
             assert keepers._pass(), "none is copied onto another"
             assert list(keepers._matches) == ["again"]
             assert waiting.find("first").failed == "there is a test match first already"
+            listed = harness.farm("waiting-tests", env=environment)
+            assert ("failed:" in listed, "approval" in listed) == (True, False), listed
             waiting.remove("first")
             keepers._matches["again"].close()
             # The keeper was killed as it took one, and had not removed it yet.
