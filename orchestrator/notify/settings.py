@@ -23,16 +23,16 @@ host = "mail.example.org"
 port = 587
 tls = "starttls"             # or "tls", or "none" on one host
 user = "farm"
-password_file = "/etc/farm/mail-password"
+password_file = "/etc/farm/notify/mail-password"
 sender = "farm@example.org"
 to = ["organizers@example.org"]
 
 [[channel]]
 kind = "webhook"
 name = "chat"
-url_file = "/etc/farm/webhook-url"         # Discord, Slack, Google Chat, Teams: by their host
-# service = "mattermost"                   # others by name; "farm": all facts as JSON
-secret_file = "/etc/farm/webhook-secret"   # signs the body: X-Farm-Signature
+url_file = "/etc/farm/notify/webhook-url"       # Discord, Slack, Google Chat, Teams: by their host
+# service = "mattermost"                        # others by name; "farm": all facts as JSON
+secret_file = "/etc/farm/notify/webhook-secret" # signs the body: X-Farm-Signature
 only = ["event-over", "season-over"]
 """
 

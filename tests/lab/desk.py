@@ -181,14 +181,12 @@ class Desk:
     # -- the farm's own commands ----------------------------------------------------------
 
     def as_operator(self, name: str, control: str) -> None:
-        """Speak to the farm from now on as an operator who has its address and a password."""
-        self.environment = {
-            "FARM_REDIS_URL": f"rediss://{control}:6379/0",
-            "FARM_REDIS_USER": name,
-            "FARM_REDIS_PASSWORD_FILE": str(self.files / "redis" / f"{name}.password"),
-            "FARM_REDIS_CA": str(self.files / "ca.crt"),
-            "FARM_DATA": str(self.hosts.folder / "desk"),
-        }
+        """Speak to the farm from now on as an operator, by what the page has one export."""
+        page = self._block("operate-hosts", "FARM_REDIS_URL")
+        lines = page.replace("anna", name).replace(f"control.{host.DOMAIN}", control)
+        said = self.sh(f"cd {self.clone}/ansible\n{lines}env | grep ^FARM_REDIS_")
+        told = dict(line.split("=", 1) for line in said.text.splitlines())
+        self.environment = told | {"FARM_DATA": str(self.hosts.folder / "desk")}
 
     def farm(self, *words: str, expect: int | None = 0) -> str:
         """Run a command of the farm at the desk; return what it prints."""

@@ -91,6 +91,8 @@ def the_page_makes_files(lab: Lab) -> None:
     """Make archive, users, notices and certificates: the page's first commands."""
     lab.desk.follow("operate-hosts", "make-source-archive", "farm acl")
     lab.desk.follow("operate-hosts", "make-certificates")
+    for name in ("mail-password", "webhook-url", "webhook-secret"):
+        (lab.desk.files / "notify" / name).write_text("http://127.0.0.1:9/\n")
     mode = lab.desk.files.joinpath("redis", "worker.password").stat().st_mode
     check(mode & 0o077 == 0, "others may read the passwords at the desk")
 
@@ -301,9 +303,8 @@ def the_hall_is_rebooted(lab: Lab, name: str) -> None:
 def an_operator_is_added(lab: Lab) -> None:
     """Add an operator in mid-game: she can log in, Redis is not restarted, the game goes on."""
     before, born = in_play(lab), _main(lab.control, "redis-server")
-    acl = "farm acl --passwords inventory/production/files/redis --operator anna --operator boris"
-    lab.desk.sh(f"cd {lab.desk.clone}/ansible; {acl} > inventory/production/files/users.acl")
-    lab.desk.follow("operate-hosts", SITE)
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
+    lab.desk.follow("operate-hosts", "--operator boris", "rotate.yml")
     lab.desk.as_operator("boris", lab.control.full)
     check(lab.status(), "the new operator is refused")
     lab.desk.as_operator("anna", lab.control.full)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from typing import Any
 
 import hosts
@@ -81,11 +82,18 @@ BUSY = """#!/bin/sh
 echo "$1 $2 $3" >> {place}/words
 [ "$1" = status ] && [ -e {place}/away ] && {{ {place}/away; echo no Redis >&2; exit 4; }}
 [ "$1" = status ] && cat {place}/status
-[ "$1" = doctor ] && env > {place}/asked
+[ "$1" = doctor ] && env > {place}/asked && cat {place}/findings
 exit 0
 """
 IN_FLIGHT = '{"halls": [{"hall": "hall-7", "game": "league.1"}, {"hall": "hall-8", "game": null}]}'
 IDLE = '{"halls": [{"hall": "hall-7", "game": null}]}'
+
+FINDINGS = [
+    {"area": "redis", "name": "fsync", "status": "ok", "found": "always", "do": ""},
+    {"area": "here", "name": "swap", "status": "warning", "found": "9 MiB", "do": "end it"},
+    {"area": "here", "name": "cores", "status": "warning", "found": "none", "do": "set some"},
+    {"area": "here", "name": "speed", "status": "unknown", "found": "in play", "do": "later"},
+]
 
 TWO_HOSTS = """---
 all:
@@ -111,6 +119,7 @@ class Hosts:
         (place / "farm").chmod(0o755)
         (place / "status").write_text(IN_FLIGHT)
         (place / "words").touch()
+        (place / "findings").write_text(json.dumps({"findings": FINDINGS}))
         self.name_other("hall-8")
         self.archive("echo prepared")
 
@@ -297,6 +306,82 @@ def test_the_doctor_looks_at_the_hall_as_its_unit_plays(two: Hosts) -> None:
     assert {"FARM_HALL=hall-7", "FARM_HOST=hall-host"} <= set(asked)
 
 
+def test_the_look_at_the_halls_says_what_it_has_found(two: Hosts) -> None:
+    """What is amiss with what to do, the names of the rest; nothing of cores it was not told."""
+    done = two.run("preflight", limit="hall-host")
+    wanted = ("warning: here swap: 9 MiB → end it", "ok: fsync", "not to be seen from here: speed")
+    assert all(f"        {line}\n" in done.stdout for line in wanted), done.stdout
+    assert "cores" not in done.stdout
+
+
+def test_engines_are_installed_and_the_roster_lines_that_fit_are_printed(two: Hosts) -> None:
+    """What is printed is TOML of a roster, and names files that lie there."""
+    files = {"mine": ("mine", "#!/bin/sh\n"), "net": ("mine.nn", "weights")}
+    listed = []
+    for name, text in files.values():
+        (two.place / name).write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        one = {"id": "mine", "src": str(two.place / name), "sha256": digest, "name": name}
+        listed.append(one | {"executable": not name.endswith(".nn")})
+    told = {"engines_list": listed, "engines_root": str(two.place / "engines")}
+    done = two.run("engine_deploy", limit="hall-host", **told)
+    assert done.returncode == 0, done.stdout
+    (printed,) = re.findall(r"msg: \|-\n((?: {8}.*\n)+)", done.stdout)
+    roster = tomllib.loads(printed)
+    (engine,) = roster["engine"]
+    assert (pathlib.Path(engine["directory"]) / engine["command"][0]).is_file()
+    assert engine["checksums"] == {"./mine": listed[0]["sha256"]}
+    network = re.findall(r"(/\S+/mine\.nn)", printed)
+    assert [pathlib.Path(path).read_text() for path in network] == ["weights"]
+
+
+def role(two: Hosts, name: str, count: int, **told: object) -> subprocess.CompletedProcess[str]:
+    """Run the first tasks of a role on a hall's host."""
+    defaults = yaml.safe_load((playbooks.ANSIBLE / f"roles/{name}/defaults/main.yml").read_text())
+    play = {"name": "Role", "hosts": "hall-host", "gather_facts": False}
+    play |= {"vars": defaults | told, "tasks": tasks(name)[:count]}
+    (two.place / "play.yml").write_text(yaml.safe_dump([play], width=10_000))
+    return playbooks.tool("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
+
+
+def test_a_farm_without_tablebases_or_boxes_is_told_what_to_set(two: Hosts) -> None:
+    """A file of the example's group_vars that nobody has made is named, with the way without it."""
+    away = str(two.place / "files")
+    no_tables = role(two, "syzygy", 1, syzygy_checksums_src=away)
+    assert no_tables.returncode != 0
+    assert "set syzygy_checksums_src to ''" in no_tables.stdout
+    no_boxes = role(two, "hall", 2, hall_boxes_src=away, hall_check_size=False)
+    assert no_boxes.returncode != 0
+    assert "set hall_boxes_src to ''" in no_boxes.stdout
+    assert role(two, "syzygy", 1).returncode == 0
+    assert role(two, "hall", 2, hall_check_size=False).returncode == 0
+
+
+def test_notices_whose_secrets_are_not_there_are_refused(two: Hosts) -> None:
+    """Each secret that the settings name must be on the host, before the first notice needs it."""
+    wanted = tasks("control")
+    look = [one for one in wanted if "secrets" in one["name"] and "copy" not in str(one)]
+    look = [one for one in look if "ansible.builtin.file" not in one]
+    there, away = two.place / "mail-password", two.place / "webhook-secret"
+    there.touch()
+    named = [f'password_file = "{there}"', '# url_file = "/no"', f'secret_file = "{away}" # it']
+    (two.place / "notify.toml").write_text("\n".join(named))
+    told = {"control_notify_src": str(two.place / "notify.toml"), "ansible_check_mode": False}
+    play = {"name": "Notices", "hosts": "control-host", "gather_facts": False}
+    (two.place / "play.yml").write_text(yaml.safe_dump([play | {"vars": told, "tasks": look}]))
+
+    def run() -> subprocess.CompletedProcess[str]:
+        words = ("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
+        return playbooks.tool(*words)
+
+    refused = run()
+    assert refused.returncode != 0
+    assert f"names {away}, which" in re.sub(r"\s+", " ", refused.stdout)
+    away.touch()
+    done = run()
+    assert done.returncode == 0, done.stdout
+
+
 SETTINGS = re.compile(r"/etc/farm/[\w{}. -]+\.(env|toml)|/usr/local/sbin/farm-gpu-clocks")
 ONCE = "/etc/farm/backup.env"  # read each time by a unit that a timer starts
 
@@ -469,6 +554,8 @@ def test_a_hall_has_the_cores_that_its_engines_are_given(tmp_path: pathlib.Path)
         assert ended is not None, done.stdout
         assert (ended[1] == "0") is fits, (cpus, done.stdout)
     assert done.stdout.count("hall_engine_cpus") >= 2, "both refusals name the setting"
+    for name in ("hall_threads", "hall_hash_mb", "hall_margin_mb"):
+        assert name in done.stdout, "what a smaller host is to be told"
 
 
 def test_tables_are_fetched_and_go_on_where_they_were_cut_off(tmp_path: pathlib.Path) -> None:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -172,6 +174,29 @@ def test_users_and_certificates_are_taken_without_a_restart(host: Host) -> None:
     with pytest.raises(redis.AuthenticationError):
         host.client("boris").ping()
     assert host.restarts() == 1
+
+
+def test_a_desk_reaches_the_farm_by_the_lines_of_the_page(host: Host) -> None:
+    """What `Make and watch hosts` has an operator export is all that `farm status` needs."""
+    host.agree()
+    files = host.root / "inventory/production/files"
+    files.mkdir(parents=True)
+    (files / "redis").symlink_to(host.root / "passwords")
+    (files / "ca.crt").symlink_to(host.root / "made/ca.crt")
+    page = (hosts.ROOT / "docs/how-to/operate-hosts.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^export FARM_\w+=.*$", page, re.MULTILINE)
+    assert lines, "the page does not say how a desk speaks to the farm"
+    script = "\n".join(lines).replace("control.example.org:6379", f"127.0.0.1:{host.port}")
+    done = subprocess.run(
+        ["bash", "-ec", f"{script}\n{FARM} status --json"],
+        cwd=host.root,
+        env={name: value for name, value in os.environ.items() if not name.startswith("FARM_")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"halls": []' in done.stdout
 
 
 def test_a_certificate_that_does_not_fit_its_key_is_refused(host: Host) -> None:
