@@ -140,6 +140,7 @@ def long(run: Run, hosts: host.Hosts) -> None:
     run.step("an upgrade fails to build", steps.an_upgrade_fails_to_build, lab)
     run.step("an upgrade while a game plays", steps.an_upgrade_is_made, lab, "cpu1")
     run.step("the way back", steps.the_way_back, lab)
+    run.step("Redis' disk is lost in mid-game", steps.redis_disk_is_lost, lab)
     run.step("the first hall's host is replaced", steps.a_hall_is_replaced, lab, "cpu1")
     removed = ("a lane, a kibitzer and a hall are removed", steps.what_is_removed_is_gone)
     run.step(*removed, lab, "cpu2", "hall-2")

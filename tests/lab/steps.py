@@ -273,6 +273,22 @@ def _redis_goes_down(lab: Lab, *words: str) -> None:
     goes_on(lab, before)
 
 
+def redis_disk_is_lost(lab: Lab) -> None:
+    """Lose Redis' disk in mid-game: the page's restore brings all back from backup and mirror."""
+    before = in_play(lab)
+    entries = lab.season(before["season"])["journal_entries"]
+    lab.control.run("systemctl", "start", "farm-backup.service")
+    lab.desk.sh(f"cd {lab.desk.clone}/ansible")
+    lab.desk.follow("restore", "appendonlydir.lost", "--dry-run")
+    check(not lab.season(before["season"]), "Redis is not empty")
+    told = lab.desk.follow("restore", "farm restore", "farm fsck")
+    now = lab.season(before["season"]).get("journal_entries", 0)
+    check(now >= entries, f"{entries} entries before, {now} after", told.tail())
+    check(not lab.control.ask("ls", "/var/lib/farm/anna.password"), "a password is left there")
+    in_play(lab)
+    lab.desk.follow("operate-hosts", "farm notify list")
+
+
 def the_copies_agree(lab: Lab, name: str) -> None:
     """Compare a finished season's journal in Redis with its mirror and archive: `farm fsck`."""
     entries = lab.season(name)["journal_entries"]
