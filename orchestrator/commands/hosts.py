@@ -37,13 +37,21 @@ def list_(*, as_json: bool) -> None:
         return
     table = rich.table.Table("host", "role", "hall", "version", "silent", "governor", "quiet")
     for host, heartbeat in sorted(heartbeats.items()):
-        quiet = {True: "yes", False: "NO", None: "unknown"}[heartbeat.quiet]
+        disturbed = _disturbed(heartbeat.foreign_cpu_ratio, heartbeat.swap_used_bytes)
+        quiet = {True: "yes", False: f"NO{disturbed}", None: "unknown"}[heartbeat.quiet]
         silent = f"{(now_ms - heartbeat.at_ms) / 1000:.0f} s"
         governor = heartbeat.governor or "unknown"
         table.add_row(
             host, heartbeat.role, heartbeat.hall, heartbeat.version, silent, governor, quiet
         )
     common.console().print(table)
+
+
+def _disturbed(foreign_cpu_ratio: float | None, swap_used_bytes: int | None) -> str:
+    """Say what keeps a host from being quiet, beside its governor, which has its own column."""
+    others = f", {foreign_cpu_ratio:.0%} of the cores used by others" if foreign_cpu_ratio else ""
+    swapped = f", {swap_used_bytes // 2**20} MiB swapped" if swap_used_bytes else ""
+    return others + swapped
 
 
 @hosts.command()

@@ -69,6 +69,20 @@ def test_every_failure_says_why_and_what_to_do(ground: Ground) -> None:
     assert all(one["do"] for one in told.values() if one["status"] in {"failed", "warning"})
 
 
+def test_the_list_of_hosts_says_what_disturbs_one(ground: Ground) -> None:
+    """A host that is not quiet: how much of its cores others use, what is swapped."""
+    loud = {"quiet": False, "foreign_cpu_ratio": 0.37, "swap_used_bytes": 12 << 20}
+    for name, told in (("loud", loud), ("calm", {"quiet": True, "foreign_cpu_ratio": 0.01})):
+        beat = vitals.Vitals.model_validate({"host": name, "at_ms": 1} | told)
+        ground.ledger.set_vitals(name, beat.encode())
+    done = ground.run("host", "list")
+    shown = " ".join(done.output.replace("│", " ").split())
+    assert "NO, 37%" in shown, done.output
+    assert "12 MiB" in shown, done.output
+    assert shown.count("NO") == 1
+    assert "yes" in shown
+
+
 def test_a_sound_farm_passes(ground: Ground) -> None:
     """With Redis as it should be nothing of Redis fails; the table names every area."""
     done = ground.run("doctor", "--only", "redis")
