@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import types
 from typing import cast
@@ -9,6 +10,7 @@ from typing import cast
 import pytest
 import theatre
 
+from orchestrator import contract
 from orchestrator.broadcast.feeds.tcec import names
 from orchestrator.ledger import store
 from orchestrator.ops import fsck
@@ -38,11 +40,13 @@ def shown(tape: theatre.Tape, root: pathlib.Path) -> dict[str, bytes]:
     return theatre.tree(root / "feeds")
 
 
-def checked(tape: theatre.Tape, root: pathlib.Path, *, repair: bool = False) -> list[findings.Told]:
-    """Run the checker of the feeds over the season."""
+def checked(
+    tape: theatre.Tape, root: pathlib.Path, *, season: str = SEASON, repair: bool = False
+) -> list[findings.Told]:
+    """Run the checker of the feeds over a season."""
     ledger = cast("store.RedisLedger", tape)  # a tape has all that is read of one
-    season = findings.Season(SEASON, ledger, root / "archive", None, root / "feeds")
-    return list(fsck.check(season, fsck.checkers(["feeds"]), repair=repair))
+    copies = findings.Season(season, ledger, root / "archive", None, root / "feeds")
+    return list(fsck.check(copies, fsck.checkers(["feeds"]), repair=repair))
 
 
 def test_a_host_without_feeds_has_nothing_to_judge(
@@ -98,6 +102,54 @@ def test_feeds_that_are_ahead_of_a_restored_journal_are_set_back(
     assert checked(tape, tmp_path) == []
     there = theatre.tree(tmp_path / "feeds").keys()
     assert {name for name in there if name.endswith(".pgn")} - {"live.pgn"} == kept
+
+
+class Two:
+    """A ledger with two seasons, each a tape."""
+
+    def __init__(self, first: theatre.Tape, second: theatre.Tape) -> None:
+        """Take the seasons in the order of their launch."""
+        self._tapes = {tape.season: tape for tape in (first, second)}
+        self.now_ms, self.plies = second.now_ms, second.plies
+        self.live, self.record = second.live, second.record
+
+    def seasons(self) -> tuple[str, ...]:
+        """Return both."""
+        return tuple(self._tapes)
+
+    def resting(self) -> dict[str, int]:
+        """Return that none is at rest."""
+        return {}
+
+    def read(self, journal: str, after: int = 0, limit: int = 1000) -> list[contract.Entry]:
+        """Read a season's journal."""
+        return self._tapes[journal].read(journal, after, limit)
+
+    def last(self, journal: str) -> int:
+        """Return how long a season's journal is."""
+        return self._tapes[journal].last(journal)
+
+
+def test_the_lists_of_all_seasons_are_compared_once_and_keep_every_season(
+    tape: theatre.Tape, tmp_path: pathlib.Path
+) -> None:
+    """Two seasons in one folder are no fault, and a repair takes neither out of the lists."""
+    earlier = theatre.simulated("cup")
+    earlier.shown = 40
+    both = Two(earlier, tape)
+    ledger = cast("theatre.Tape", both)
+    before = shown(ledger, tmp_path)
+    path = tmp_path / "feeds" / "archive" / "gamelist.json"
+    assert len(json.loads(path.read_bytes())["Seasons"]) == len(both.seasons()) == 2
+    assert [one for name in both.seasons() for one in checked(ledger, tmp_path, season=name)] == []
+    path.unlink()
+    told = [
+        one
+        for name in both.seasons()
+        for one in checked(ledger, tmp_path, season=name, repair=True)
+    ]
+    assert [(one.finding.place, one.repaired) for one in told] == [(str(path), True)]
+    assert theatre.tree(tmp_path / "feeds") == before
 
 
 def finished(tape: theatre.Tape, share: float) -> set[str]:

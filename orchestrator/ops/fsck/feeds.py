@@ -1,8 +1,9 @@
 """TCEC's files: what the journal and the archive tell, projected again and compared.
 
-Only what stays is judged: the archive of each season's events, and for the season launched last the
-files of what is played now; not those of the game in flight. A host without feeds has nothing
-to be judged. A web server may be writing meanwhile, so what differs is looked at again.
+Only what stays is judged: the archive of each season's events, and with the season launched last
+the files of what is played now and the lists of all seasons; not those of the game in flight. A
+host without feeds has nothing to be judged. A web server may be writing meanwhile, so what differs
+is looked at again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from orchestrator.broadcast.feeds import files as feeds_files
 from orchestrator.broadcast.feeds.tcec import names
 from orchestrator.ops.fsck import findings
 
-FRONT = ("gamelist", "winners", "schedule", "crosstable", "tournament", "crash", "Eventcrosstable")
+SHARED = ("gamelist", "archive/gamelist", "winners")  # of all seasons
+FRONT = (*SHARED, "schedule", "crosstable", "tournament", "crash", "Eventcrosstable")
 INDEX = "gamelist.json"  # where it is, feeds are written
 LOOKS = 3  # at what differs: a web server writes what is new within a second
 PAUSE_SECONDS = 0.7
@@ -45,7 +47,12 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
 def _differing(root: pathlib.Path, season: findings.Season) -> dict[str, bytes | None]:
     """Return the files that are not as the journal has them; None: there should be none."""
     own = _One(season.ledger, season.name)
-    wanted = {name: content for name, content in _projected(own, season).items() if "/" in name}
+    shared = {f"{name}.json" for name in SHARED}
+    wanted = {
+        name: content
+        for name, content in _projected(own, season).items()
+        if "/" in name and name not in shared
+    }
     if season.ledger.seasons()[-1:] == (season.name,):
         front = _projected(season.ledger, season)
         wanted |= {
