@@ -503,6 +503,13 @@ HOSTS = Board(
                     "time() - farm_host_last_seen_timestamp_seconds{T}",
                     "{{host}}",
                 ),
+                _stat(
+                    "Drained",
+                    "1 where the hall's worker was drained: the host is silent on purpose.",
+                    "bool_yes_no",
+                    "farm_host_drained{T}",
+                    "{{host}}",
+                ),
                 _lines(
                     "Use of cores",
                     "All cores of the host.",
@@ -842,9 +849,10 @@ FARM = Board(
                 ),
                 _lines(
                     "Halls held",
-                    "1 while a hold forbids new games.",
+                    "1 while a hold forbids new games, or while a drained hall stands still.",
                     "short",
                     ("farm_hall_held{H}", "{{hall}}"),
+                    ("farm_hall_drained{H}", "{{hall}}, drained"),
                 ),
                 _lines(
                     "Overdue leases",

@@ -152,7 +152,9 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
 def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
     yield from farm.redis(ledger)
     yield from farm.journals(ledger)
-    yield from farm.hosts(vitals.read(ledger), ledger.now_ms())
+    heartbeats = vitals.read(ledger)
+    drained = {host: vitals.host_drained(ledger, seen) for host, seen in heartbeats.items()}
+    yield from farm.hosts(heartbeats, ledger.now_ms(), drained)
 
 
 def _in_play(ledger: store.RedisLedger) -> dict[str, str]:

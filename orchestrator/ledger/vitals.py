@@ -13,6 +13,7 @@ from typing import Annotated, Final, Protocol, TypeAlias
 import pydantic
 
 from orchestrator import contract
+from orchestrator.ledger import api
 
 BEAT_SECONDS: Final = 10.0  # s: alarms wait for several of them
 SKEW_SECONDS: Final = 1.0  # s: a host's clock so far from Redis' is shown
@@ -107,6 +108,34 @@ class Source(Protocol):
 
     def vitals(self) -> dict[str, str]:
         """Return each host's last heartbeat."""
+
+
+class Drains(Protocol):
+    """The verbs of the ledger that tell of drains."""
+
+    def worker(self, hall: str) -> str:
+        """Return the worker that opened the hall last."""
+
+    def drained(self, hall: str, worker: str) -> str:
+        """Return why this worker should end."""
+
+    def slot(self, hall: str) -> api.Slot | None:
+        """Return who holds the hall."""
+
+
+def drained(ledger: Drains, hall: str) -> str:
+    """Return why a hall's worker was told to end, once its game is over; '' for any other hall.
+
+    Such a hall stands still, and its host is silent, because somebody wants it so.
+    """
+    worker = ledger.worker(hall)
+    reason = ledger.drained(hall, worker) if worker else ""
+    return reason if reason and ledger.slot(hall) is None else ""
+
+
+def host_drained(ledger: Drains, seen: Vitals) -> str:
+    """Return why the worker of a host was told to end; '' where its silence was not wanted."""
+    return drained(ledger, seen.hall) if seen.hall and not seen.problem else ""
 
 
 def read(ledger: Source) -> Mapping[str, Vitals]:

@@ -119,7 +119,8 @@ class FarmCollector(registry.Collector):
         with self._apart("hosts"):
             for name, seen in vitals.read(self._ledger).items():
                 with self._apart(f"host {name}"):
-                    health.host(sheet, name, seen, now_ms)
+                    drained = bool(vitals.host_drained(self._ledger, seen))
+                    health.host(sheet, name, seen, now_ms, drained=drained)
 
     def _queues(self, sheet: families.Sheet, queues: list[str]) -> None:
         for queue in queues:

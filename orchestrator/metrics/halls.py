@@ -14,7 +14,14 @@ import pydantic
 
 from orchestrator import contract
 from orchestrator.arbiter import score
-from orchestrator.ledger import api, kibitz_store, kibitzing, lane_store, worker_tokens
+from orchestrator.ledger import (
+    api,
+    kibitz_store,
+    kibitzing,
+    lane_store,
+    vitals,
+    worker_tokens,
+)
 from orchestrator.metrics import families, histogram
 from orchestrator.season.fold import orders
 from orchestrator.season.fold import state as season_state
@@ -33,6 +40,12 @@ class Source(Protocol):
 
     def holds(self, scope: str) -> dict[str, str]:
         """Return the holds of a scope."""
+
+    def worker(self, hall: str) -> str:
+        """Return the worker that opened the hall last."""
+
+    def drained(self, hall: str, worker: str) -> str:
+        """Return why this worker should end."""
 
     def plies(self, attempt: str, after: int = 0) -> list[tuple[int, str]]:
         """Return an attempt's plies after a number."""
@@ -68,6 +81,8 @@ class Hall:
         held = source.holds(f"hall:{self.name}")
         sheet.set("farm_hall_playing", slot is not None, hall=self.name)
         sheet.set("farm_hall_held", bool(held), hall=self.name)
+        drained = bool(vitals.drained(source, self.name))
+        sheet.set("farm_hall_drained", drained, hall=self.name)
         if slot is not None:
             self._read(source, slot.attempt)
             _lease(sheet, slot, now_ms)

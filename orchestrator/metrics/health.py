@@ -173,7 +173,9 @@ class Certificate:
         return float(ssl.cert_time_to_seconds(shown["notAfter"]))
 
 
-def host(sheet: families.Sheet, host: str, seen: vitals.Vitals, now_ms: int) -> None:
+def host(
+    sheet: families.Sheet, host: str, seen: vitals.Vitals, now_ms: int, *, drained: bool = False
+) -> None:
     """Write the heartbeat of a host and its GPUs, unless it is older than ``GONE_MS``."""
     if now_ms - seen.at_ms >= GONE_MS:
         return
@@ -181,6 +183,7 @@ def host(sheet: families.Sheet, host: str, seen: vitals.Vitals, now_ms: int) -> 
     sheet.set("farm_host_info", 1, host=host, governor=seen.governor, **labels)
     gauges: Mapping[str, float | None] = {
         "last_seen_timestamp_seconds": seen.at_ms / 1000,
+        "drained": drained,
         "cpus": seen.cpus,
         "cpu_ratio": seen.cpu_ratio,
         "foreign_cpu_ratio": seen.foreign_cpu_ratio,

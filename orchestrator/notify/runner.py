@@ -139,7 +139,11 @@ class Runner:
                     self._box.add(notices.of_deadlines(state, now_ms, ahead_ms))
         hosts = vitals.read(self._ledger)
         silent_ms = round(self._settings.host_silent_seconds * 1000)
-        silent = list(notices.of_hosts(hosts, now_ms, silent_ms))
+        silent = [
+            notice
+            for notice in notices.of_hosts(hosts, now_ms, silent_ms)
+            if not vitals.host_drained(self._ledger, hosts[notice.facts["host"]])
+        ]
         self._box.add(silent)
         for host in hosts.keys() - {notice.facts["host"] for notice in silent}:
             self._box.close(f"silent:{host}")

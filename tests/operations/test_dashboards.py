@@ -306,6 +306,7 @@ EXPECTED: dict[str, Callable[[Samples, Truth], bool]] = {
     ),
     "Known hosts": lambda s, _: set(by(s, "role")) == {("hall",), ("gpu",)},
     "Silent for": between(0, 300),
+    "Drained": between(0, 0),
     "Use of cores": between(0, 1),
     "Foreign load": between(0, 1),
     "Memory available": between(1e8, 1e14),

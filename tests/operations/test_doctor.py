@@ -83,6 +83,19 @@ def test_the_list_of_hosts_says_what_disturbs_one(ground: Ground) -> None:
     assert "yes" in shown
 
 
+def test_a_host_whose_hall_was_drained_fails_nothing(ground: Ground) -> None:
+    """Its silence is wanted, and the line says by which drain."""
+    ledger = ground.ledger
+    ledger.set_vitals("cpu", vitals.Vitals(host="cpu", at_ms=1, hall="hall-2").encode())
+    ledger.open_hall("hall-2", "cpu", "first")
+    assert (
+        findings_of(ground.run("doctor", "--json").stdout)["host cpu: alive"]["status"] == "failed"
+    )
+    assert ground.run("drain", "hall-2", "--reason", "upgrade").exit_code == 0
+    alive = findings_of(ground.run("doctor", "--json").stdout)["host cpu: alive"]
+    assert (alive["status"], "hall-2 is drained (upgrade)" in alive["found"]) == ("ok", True)
+
+
 def test_a_sound_farm_passes(ground: Ground) -> None:
     """With Redis as it should be nothing of Redis fails; the table names every area."""
     done = ground.run("doctor", "--only", "redis")

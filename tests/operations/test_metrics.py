@@ -224,6 +224,31 @@ def test_a_season_that_was_damaged_is_read_again_after_its_restore(
     assert found["farm_season_journal_entries{season=s}"] == len(whole)
 
 
+def test_a_host_whose_hall_was_drained_is_silent_on_purpose(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Drained is a hall when its game is over, and its host; its worker's next start ends it."""
+    made = collector.FarmCollector(ledger, tmp_path, tmp_path)
+
+    def drained() -> dict[str, float]:
+        return {
+            name.partition("{")[2].rstrip("}"): value
+            for name, value in scrape(made).items()
+            if "_drained{" in name
+        }
+
+    for host in ("one", "two"):
+        ledger.open_hall(f"hall-{host}", host, f"{host}/first")
+        seen = vitals.Vitals(host=host, at_ms=ledger.now_ms(), hall=f"hall-{host}")
+        ledger.set_vitals(host, seen.encode())
+    assert set(drained().values()) == {0}
+    effect = api.Drain("hall-two", "two/first", "upgrade")
+    ledger.append(api.FARM, 0, [contract.Draft("drained", {})], "ann", [effect])
+    assert drained() == {"hall=hall-one": 0, "host=one": 0, "hall=hall-two": 1, "host=two": 1}
+    ledger.open_hall("hall-two", "two", "two/second")
+    assert set(drained().values()) == {0}
+
+
 def test_half_a_slot_hides_no_other_hall(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
     """What Redis has lost in part is counted as unreadable; Redis itself is not down."""
     for hall in ("hall-1", "hall-2"):

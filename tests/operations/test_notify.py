@@ -303,6 +303,26 @@ def test_a_silent_host_is_told_until_it_is_back(
     assert not outbox.Outbox(tmp_path / "outbox.json").waiting
 
 
+def test_nobody_is_told_of_a_host_whose_hall_was_drained(
+    ledger: memory.MemoryLedger,
+    channels: settings.Settings,
+    clock: Clock,
+    tmp_path: pathlib.Path,
+) -> None:
+    """Its silence is wanted, of its drained worker alone: a later one that is away is told of."""
+    running = made(ledger, channels, tmp_path)
+    ledger.set_vitals("cpu", vitals.Vitals(host="cpu", at_ms=clock.ms, hall="hall-2").encode())
+    ledger.open_hall("hall-2", "cpu", "first")
+    effect = api.Drain("hall-2", "first", "upgrade")
+    ledger.append(api.FARM, ledger.last(api.FARM), [contract.Draft("x", {})], "ann", [effect])
+    clock.ms += 200_000
+    running.once()
+    assert _Smtp.mails == []
+    ledger.open_hall("hall-2", "cpu", "second")
+    running.once()
+    assert "cpu is away" in "".join(_Smtp.mails)
+
+
 FACTS: dict[str, Any] = {
     name: name.upper()
     for name in (

@@ -99,10 +99,15 @@ def hall(ledger: store.RedisLedger, name: str) -> Iterator[contract.Finding]:
     )
 
 
-def hosts(heartbeats: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[contract.Finding]:
-    """Check the hosts' last heartbeats, and whether all run one version."""
+def hosts(
+    heartbeats: Mapping[str, vitals.Vitals], now_ms: int, drained: Mapping[str, str] = {}
+) -> Iterator[contract.Finding]:
+    """Check the hosts' last heartbeats, and whether all run one version.
+
+    ``drained`` says of hosts that are silent on purpose why their halls were drained.
+    """
     for name, seen in sorted(heartbeats.items()):
-        yield from _host(name, seen, now_ms)
+        yield from _host(name, seen, now_ms, drained.get(name, ""))
     versions = {version.build(), *(seen.version for seen in heartbeats.values() if seen.version)}
     yield contract.Finding(
         area="versions",
@@ -114,13 +119,14 @@ def hosts(heartbeats: Mapping[str, vitals.Vitals], now_ms: int) -> Iterator[cont
     )
 
 
-def _host(name: str, seen: vitals.Vitals, now_ms: int) -> Iterator[contract.Finding]:
+def _host(name: str, seen: vitals.Vitals, now_ms: int, drained: str) -> Iterator[contract.Finding]:
     silent = now_ms - seen.at_ms
+    purpose = f", {seen.hall} is drained ({drained})" if drained else ""
     yield contract.Finding(
         area="host",
         name=f"{name}: alive",
-        status="ok" if silent < SILENT_MS else "failed",
-        found=f"last heartbeat {silent / 1000:.0f} s ago",
+        status="ok" if silent < SILENT_MS or drained else "failed",
+        found=f"last heartbeat {silent / 1000:.0f} s ago{purpose}",
         why="a host that is away holds the games that need it up",
         do="start its worker, `farm season amend host --away`, or `farm host forget`",
     )
