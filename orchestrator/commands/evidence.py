@@ -38,6 +38,7 @@ def evidence(
 
     Example: farm evidence league.4 --for stockfish
     """
+    paths.require_here(archive, "the archive is")
     with common.open_ledger() as ledger:
         folded = common.choose(ledger, season)
         name = folded.launched.id

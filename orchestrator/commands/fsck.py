@@ -41,12 +41,14 @@ def fsck(
 ) -> None:
     """Check that journal, mirror, archive and feeds agree; report what does not.
 
-    All seasons, or SEASON. Without --repair nothing is changed, and the farm may run.
+    All seasons, or SEASON, on the machine that has the archive. Without --repair nothing is
+    changed, and the farm may run.
     Exit code 0: all is well, or all was repaired; 3: something is left to be done.
 
     Example: farm fsck --repair
     """
     wanted = checks.checkers(only)
+    paths.require_here(archive, "the archive is")
     with common.open_ledger() as ledger, contextlib.ExitStack() as stack:
         if repair:
             stack.enter_context(archives.sole_writer(archive))

@@ -10,7 +10,7 @@ import click
 import rich.table
 
 from orchestrator import contract
-from orchestrator.commands import common, services
+from orchestrator.commands import common, paths, services
 from orchestrator.common import errors, logs
 
 
@@ -74,6 +74,7 @@ def list_(*, as_json: bool) -> None:
     from orchestrator.notify import outbox, runner  # noqa: PLC0415 - likewise
 
     _, kept = runner.paths(common.data_directory())
+    paths.require_here(kept.parent, "the notices are")
     waiting = list(outbox.Outbox(kept).waiting.values())
     if as_json:
         common.print_json([notice.model_dump(mode="json") for notice in waiting])
@@ -97,7 +98,8 @@ def ack(notice: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
     from orchestrator.notify import outbox, runner  # noqa: PLC0415 - likewise
 
     _, kept = runner.paths(common.data_directory())
-    if kept.exists() and notice not in (waiting := outbox.Outbox(kept).waiting):
+    paths.require_here(kept.parent, "the notices are")
+    if notice not in (waiting := outbox.Outbox(kept).waiting):
         names = ", ".join(waiting) or "none"
         raise errors.RefusedError(f"no notice {notice!r} is waiting; waiting: {names}")
     fact = contract.Draft(runner.ACKNOWLEDGED, {"notice": notice, "name": by, "reason": reason})

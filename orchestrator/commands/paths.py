@@ -5,6 +5,7 @@ Each gives a command the folder that was named, else the one in the data directo
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Callable
 from typing import Final
@@ -12,6 +13,8 @@ from typing import Final
 import click
 
 from orchestrator.commands import common
+from orchestrator.common import errors
+from orchestrator.ledger import address
 
 FOLDER: Final = click.Path(path_type=pathlib.Path, file_okay=False)
 
@@ -22,6 +25,26 @@ def _option(name: str, what: str) -> Callable[[common.Function], common.Function
         type=FOLDER,
         default=lambda: common.data_directory() / name,
         help=f"{what}; default: {name}/ in the data directory.",
+    )
+
+
+def is_elsewhere(folder: pathlib.Path) -> bool:
+    """Say whether a folder is missing because this is a desk: its farm's data are elsewhere."""
+    return bool(address.url()) and "FARM_DATA" not in os.environ and not folder.exists()
+
+
+def require_here(folder: pathlib.Path, what: str) -> None:
+    """Raise ``RefusedError`` at a desk, which has not the folder that the farm keeps."""
+    if is_elsewhere(folder):
+        raise errors.RefusedError(elsewhere(folder, what))
+
+
+def elsewhere(folder: pathlib.Path, what: str) -> str:
+    """Say that something is not on this machine, and where it is."""
+    return (
+        f"{what} not on this machine ({folder} does not exist): FARM_REDIS_URL names a farm whose"
+        " data are elsewhere. Type this where `farm serve` runs, with its FARM_DATA (on hosts made"
+        " by ansible /var/lib/farm, as user farm)"
     )
 
 

@@ -71,8 +71,9 @@ def backup(
     """Update a copy of journals and archive while the farm runs.
 
     Only what is new is copied. A journal that differs from the copy's is refused, and so is a
-    Redis that has lost entries, so a damaged farm never spoils its backup. The outcome is
-    published for `farm exporter` and the alerts.
+    Redis that has lost entries, so a damaged farm never spoils its backup. Run it where the archive
+    is: elsewhere it copies the journals, says how many games it lacks, and ends with exit code 3.
+    The outcome is published for `farm exporter` and the alerts.
 
     Example: farm backup --to /mnt/other/farm --every 1h
     """
@@ -106,6 +107,7 @@ def _reported(
     changes: dict[str, object] = {"error": ""}
     try:
         made = backups.backup(ledger, archive, target)
+        _require_games(ledger, made, archive, target)
         changes |= {"complete_ms": ledger.now_ms(), "entries": sum(made.journals.values())}
         if offsite is not None:
             backups.take_away(offsite, target)
@@ -119,6 +121,22 @@ def _reported(
             report = report.model_copy(update={"at_ms": ledger.now_ms(), **changes})
             ledger.set_service(reports.BACKUP, report.encode())
     return made
+
+
+def _require_games(
+    ledger: store.RedisLedger, made: backups.Made, archive: pathlib.Path, target: pathlib.Path
+) -> None:
+    """Refuse to call a copy a backup that lacks the moves of finished games."""
+    if not made.lacking:
+        return
+    games = "1 finished game" if made.lacking == 1 else f"{made.lacking} finished games"
+    serve = reports.read(ledger, reports.SERVE, reports.Serve)
+    where = f"on {serve.host}" if serve is not None and serve.host else "where `farm serve` runs"
+    raise errors.RefusedError(
+        f"{target} has the journals, and lacks the moves of {games}: {archive} is not the farm's"
+        f" archive. Run it {where}, where that is (on hosts made by ansible `sudo systemctl start"
+        " farm-backup`), or name the archive by --archive or FARM_DATA"
+    )
 
 
 def seconds(text: str) -> float:

@@ -17,7 +17,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
-from orchestrator.commands import common, paths
+from orchestrator.commands import common, paths, programs
 from orchestrator.common import bounds
 from orchestrator.common import text as texts
 
@@ -65,6 +65,7 @@ def trace(
 
     The logs of `farm up` are found by themselves. Those of systemd's services are given: collect
     them on their hosts (journalctl -o cat -u 'farm-*') and name the files, or pipe them (--log -).
+    What was sent to engines is in the archive: without that the timeline has no such lines.
 
     Example: farm trace league.4 --info
     """
@@ -74,7 +75,9 @@ def trace(
         folded.game(game)
         entries = list(common.journal(ledger, name))
     attempts = {str(e.data["attempt"]) for e in entries if _is_about(e, game) and _attempt(e)}
-    files = logs or (common.data_directory() / "logs",)
+    files = logs or _own_logs()
+    if paths.is_elsewhere(archive):
+        programs.warn([paths.elsewhere(archive, "what was sent to engines is")])
     lines = [
         *_journaled(entries, game, attempts),
         *_logged(files, name, game, attempts),
@@ -88,6 +91,15 @@ def trace(
     for entry in lines:
         fields = " ".join(f"{key}={_short(value)}" for key, value in entry.facts.items())
         click.echo(f"{_moment(entry.at_ms)}  {entry.source:<10} {entry.what} {fields}".rstrip())
+
+
+def _own_logs() -> tuple[pathlib.Path, ...]:
+    """Return the folder of logs of this machine's `farm up`; say so where there is none."""
+    folder = common.data_directory() / "logs"
+    if folder.exists():
+        return (folder,)
+    programs.warn([f"no logs are read: {folder} does not exist; name them by --log"])
+    return ()
 
 
 def _is_about(entry: contract.Entry, game: str) -> bool:

@@ -108,7 +108,8 @@ def load(path: pathlib.Path) -> Settings:
         return Settings.model_validate(bounds.toml(path))
     except FileNotFoundError as error:
         raise errors.UsageError(
-            f"{path} does not exist; `farm notify example > {path}` writes one to begin with"
+            f"{path} does not exist; `farm notify example > {path}` writes one to begin with (on"
+            " hosts made by ansible they are on the control host: --settings /etc/farm/notify.toml)"
         ) from error
     except pydantic.ValidationError as error:
         first = error.errors()[0]

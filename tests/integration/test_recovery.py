@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shutil
 import time
@@ -16,7 +17,7 @@ from twins import memory
 
 from orchestrator import commands, contract
 from orchestrator.common import errors
-from orchestrator.ledger import api, journal_mirror, restoring, store
+from orchestrator.ledger import api, journal_mirror, restoring, services, store
 from orchestrator.ops import fsck
 from orchestrator.ops.fsck import findings
 from orchestrator.ops.recovery import backup, leftovers, restore
@@ -451,6 +452,16 @@ def test_an_older_copy_brings_no_game_back_that_was_played_again(scene: Scene) -
     assert scene.fsck() == []
 
 
+def test_games_that_a_restore_gave_up_fail_no_backup(scene: Scene) -> None:
+    """They are in no copy for good; what is missing because the archive is elsewhere is counted."""
+    assert backup.backup(scene.ledger, scene.root / "nowhere", scene.root / "desk").lacking == 3
+    shutil.rmtree(scene.archive / "s" / "games" / "league.1")
+    target = scene.root / "backup"
+    assert backup.backup(scene.ledger, scene.archive, target).lacking == 0
+    scene.play(1)
+    assert backup.backup(scene.ledger, scene.archive, target).lacking == 0
+
+
 def test_a_backup_forgets_what_its_archive_has_by_now(scene: Scene) -> None:
     """What only Redis had of a game is kept until the game is copied, whatever its name."""
     scene.serve()
@@ -582,6 +593,77 @@ def test_what_a_command_refuses(
     done = farm(*(word.format(tmp_path) for word in words))
     assert done.exit_code == code, done.output
     assert told in " ".join(done.output.split())
+
+
+@pytest.fixture
+def desk(farm: Farm, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Farm:
+    """Give the commands of a desk: it has the address of the farm's Redis and an empty folder."""
+    (tmp_path / "control").mkdir()
+    played = Scene(tmp_path / "control")
+    played.play(3)
+    with store.connect(os.environ["FARM_REDIS_URL"]) as ledger:
+        ledger.load(api.FARM, played.ledger.read(api.FARM))
+        entries = played.ledger.read("s", 1, 1_000)
+        ledger.load("s", entries)
+        ledger.reindex(restoring.index("s", entries, {}, 0))
+        ledger.set_mirrored("s", played.ledger.last("s"))
+    monkeypatch.delenv("FARM_DATA")
+    (tmp_path / "desk").mkdir()
+    monkeypatch.chdir(tmp_path / "desk")
+    return farm
+
+
+def test_a_backup_at_a_desk_says_which_games_it_lacks(desk: Farm, tmp_path: pathlib.Path) -> None:
+    """Journals without their games are no success, for its caller nor for the alerts."""
+    done = desk("backup", "--to", str(tmp_path / "copy"))
+    told = " ".join(done.output.split())
+    assert (done.exit_code, "lacks the moves of 3 finished games" in told) == (3, True), told
+    assert "systemctl start farm-backup" in told
+    with store.connect(os.environ["FARM_REDIS_URL"]) as ledger:
+        report = services.read(ledger, services.BACKUP, services.Backup)
+    assert report is not None
+    assert (report.complete_ms, "3 finished games" in report.error) == (0, True)
+    archive_there = tmp_path / "control" / "archive"
+    done = desk("backup", "--to", str(tmp_path / "copy"), "--archive", str(archive_there))
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fsck",),
+        ("fsck", "--repair"),
+        ("evidence", "league.1"),
+        ("notify", "list"),
+        ("notify", "ack", "1"),
+    ],
+    ids=" ".join,
+)
+def test_a_desk_is_told_where_the_farms_files_are(desk: Farm, words: tuple[str, ...]) -> None:
+    """A command that reads the farm's files looks into no empty folder in their place."""
+    done = desk(*words)
+    told = " ".join(done.output.split())
+    assert done.exit_code == 3, told
+    assert "not on this machine" in told
+    assert "/var/lib/farm" in told
+    assert list(pathlib.Path().iterdir()) == [], "nothing was made"
+
+
+def test_a_trace_at_a_desk_says_what_it_has_not(desk: Farm) -> None:
+    """The journal's lines are shown, and that logs and protocol are elsewhere."""
+    done = desk("trace", "league.1")
+    told = " ".join(done.output.split())
+    assert done.exit_code == 0, told
+    assert "game_finished" in told
+    assert "no logs are read" in told
+    assert "not on this machine" in told
+
+
+def test_a_notice_that_there_is_not_cannot_be_acknowledged(farm: Farm) -> None:
+    """Where nobody was ever told of anything, too."""
+    done = farm("notify", "ack", "1")
+    assert done.exit_code == 3, done.output
+    assert "no notice '1' is waiting; waiting: none" in done.output
 
 
 def test_a_dry_restore_changes_nothing(farm: Farm, tmp_path: pathlib.Path) -> None:

@@ -30,10 +30,15 @@ MANIFEST = "backup.json"
 
 @dataclasses.dataclass(frozen=True)
 class Made:
-    """What a copy holds now: the last entry of each journal, and the games copied by this run."""
+    """What a copy holds now: the last entry of each journal, and the games copied by this run.
+
+    ``lacking`` counts the finished games whose records are neither in the copy nor in the archive
+    that was given, because this is not where the farm's archive is.
+    """
 
     journals: dict[str, int]
     games: int
+    lacking: int = 0
 
 
 def export(ledger: store.RedisLedger, target: pathlib.Path) -> Made:
@@ -62,12 +67,14 @@ def backup(ledger: store.RedisLedger, archive: pathlib.Path, target: pathlib.Pat
     if target.resolve().is_relative_to(archive.resolve()):
         raise errors.UsageError(f"{target} lies in the archive itself; choose another disk")
     _refuse_lost_facts(ledger, archive, target)
+    elsewhere = [name for name in ledger.seasons() if _is_elsewhere(ledger, archive, name)]
     made = export(ledger, target)  # first: what is archived meanwhile is in the archive then
     seasons = [name for name in made.journals if name != api.FARM]
     copied = sum(archived_games.copy(archive, target, name) for name in seasons)
     for name in seasons:
         _forget_archived(target / name)
-    return Made(made.journals, copied)
+    lacking = sum(_lacking(target / name) for name in seasons if name in elsewhere)
+    return Made(made.journals, copied, lacking)
 
 
 def take_away(program: pathlib.Path, target: pathlib.Path) -> None:
@@ -79,6 +86,23 @@ def take_away(program: pathlib.Path, target: pathlib.Path) -> None:
             " this host alone. What it printed stands above; run it again by hand with"
             f" `{program} {target}`"
         )
+
+
+def _is_elsewhere(ledger: store.RedisLedger, archive: pathlib.Path, season: str) -> bool:
+    """Say whether a folder is not the archive that ``serve`` keeps: its mirror is behind that."""
+    archived = ledger.mirrored(season)  # first: the mirror is written before this is said
+    path = archive / season / journal_copies.FILE
+    return (_entries(path) if path.exists() else 0) < archived
+
+
+def _lacking(season: pathlib.Path) -> int:
+    """Count the finished games of a copy of which it has no record."""
+    return sum(
+        entry.kind == "game_finished"
+        and not (season / "games" / str(entry.data["game"]) / "record.json").exists()
+        and not (season / leftovers.FOLDER / f"{entry.data['attempt']}.record").exists()
+        for entry in journal_mirror.entries(season / journal_copies.FILE)
+    )
 
 
 def _require_copy(target: pathlib.Path) -> None:
