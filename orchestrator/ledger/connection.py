@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.resources
+import socket
+import ssl
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -136,11 +138,7 @@ class Server:
                 "correct FARM_REDIS_URL, or FARM_REDIS_USER and the file FARM_REDIS_PASSWORD_FILE"
             ) from error
         except (redis_exceptions.ConnectionError, redis_exceptions.TimeoutError) as error:
-            raise errors.LedgerUnreachableError(
-                f"Redis at {self.name} does not answer: {error}; start it, or set FARM_REDIS_URL "
-                "to the server that holds the ledger (a request under way may have been carried "
-                "out: it is safe to repeat)"
-            ) from error
+            raise errors.LedgerUnreachableError(_unreachable(self.name, error)) from error
         except redis_exceptions.RedisError as error:
             if any(word in str(error) for word in FOREIGN):
                 raise errors.LedgerForeignError(
@@ -189,6 +187,32 @@ class Server:
         self.blocking.close()
         self.client.connection_pool.disconnect()
         self.blocking.connection_pool.disconnect()
+
+
+def _unreachable(name: str, error: BaseException) -> str:
+    """Say why a server cannot be reached, and what to do, by what lies beneath redis-py's error."""
+    causes = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+        return (
+            f"Redis at {name} shows a certificate that cannot be verified: {error}; set"
+            " FARM_REDIS_CA to the CA that signed it (on hosts made by ansible"
+            " /etc/farm/redis-ca.crt), and write the host in FARM_REDIS_URL as the certificate"
+            " has it"
+        )
+    if any(isinstance(cause, socket.gaierror) for cause in causes):
+        return (
+            f"the host of Redis at {name} cannot be found: {error}; correct its name in"
+            " FARM_REDIS_URL, or let this machine resolve it (DNS, /etc/hosts)"
+        )
+    return (
+        f"Redis at {name} does not answer: {error}; start it, or set FARM_REDIS_URL to the server"
+        " that holds the ledger (a request under way may have been carried out: it is safe to"
+        " repeat)"
+    )
 
 
 def check_durability(client: redis.Redis) -> list[str]:

@@ -6,6 +6,8 @@ import contextlib
 import pathlib
 import selectors
 import socket
+import ssl
+import subprocess
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -159,6 +161,48 @@ def test_an_absent_server_is_unreachable(tmp_path: pathlib.Path) -> None:
         ):
             with pytest.raises(errors.LedgerUnreachableError, match=r"none\.sock.*FARM_REDIS_URL"):
                 call()
+
+
+def test_a_host_that_is_not_found_is_told_by_its_name() -> None:
+    """A mistyped host is no server that has to be started."""
+    with (
+        store.connect("redis://contrl.invalid:6379/0") as ledger,
+        pytest.raises(errors.LedgerUnreachableError) as told,
+    ):
+        ledger.now_ms()
+    text = str(told.value)
+    assert "contrl.invalid" in text
+    assert "cannot be found" in text
+    assert "start it" not in text
+
+
+def test_a_certificate_of_an_unknown_ca_names_the_setting(tmp_path: pathlib.Path) -> None:
+    """Who has forgotten FARM_REDIS_CA is told of it, and not to start a server that runs."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    words = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(["openssl", "req", *words, *files], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+
+    def answer(server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            link, _ = server.accept()
+            with link, context.wrap_socket(link, server_side=True):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=answer, args=(server,))
+        answering.start()
+        url = f"rediss://localhost:{server.getsockname()[1]}/0"
+        with (
+            store.connect(url) as ledger,
+            pytest.raises(errors.LedgerUnreachableError) as told,
+        ):
+            ledger.now_ms()
+        answering.join()
+    assert "FARM_REDIS_CA" in str(told.value)
+    assert "start it" not in str(told.value)
 
 
 def test_a_silent_server_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
