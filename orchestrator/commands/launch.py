@@ -128,11 +128,30 @@ def launch(
         if not dry_run:
             who = common.author(ledger, by)
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
-    warned = programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
+        warned = _hall_warnings(ledger, hall)
+    warned += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     programs.warn(warned)
     report = _as_json(loaded, chosen, hall, secret)
     report |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}
     common.report(as_json, report, _sentence(report))
+
+
+def _hall_warnings(ledger: store.RedisLedger, hall: str) -> list[str]:
+    """Return what to say of a hall that plays nothing now; nothing while none has been opened."""
+    opened = {name: worker for name in ledger.halls() if (worker := ledger.worker(name))}
+    if not opened:
+        return []
+    if hall not in opened:
+        unknown = f"no worker has opened {hall}, and the season waits until one does"
+        mistyped = (
+            "a season stays in its hall: if the name is mistyped, abandon this one (`farm season"
+            " abandon`) and launch it again under another --id"
+        )
+        return [f"{unknown}; halls: {', '.join(sorted(opened))}; {mistyped}"]
+    if reason := ledger.drained(hall, opened[hall]):
+        started = f"its worker is started again on its host (`systemctl start farm-hall@{hall}`)"
+        return [f"{hall} is drained ({reason}), and the season waits until {started}"]
+    return []
 
 
 def _as_json(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:

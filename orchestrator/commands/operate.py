@@ -20,7 +20,7 @@ from orchestrator.commands import (
     times,
 )
 from orchestrator.common import errors
-from orchestrator.ledger import api
+from orchestrator.ledger import api, store
 from orchestrator.season import consequences
 from orchestrator.season.amend import amending, operations
 from orchestrator.season.fold import entries, state
@@ -149,16 +149,27 @@ def _abort(now: state.SeasonState, why: str) -> list[api.Effect]:
     return [api.Abort(now.running.hall, now.running.attempt, why)]
 
 
+def _only_hall(ledger: store.RedisLedger) -> str:
+    """Return the only hall that a worker has opened; raise ``UsageError`` where there are more."""
+    opened = [hall for hall in ledger.halls() if ledger.worker(hall)]
+    if len(opened) > 1:
+        raise errors.UsageError(f"several halls are open; name one: {', '.join(sorted(opened))}")
+    return opened[0] if opened else "hall-1"
+
+
 @click.command()
-@click.argument("hall", default="hall-1")
+@click.argument("hall", required=False)
 @common.audited
 @common.json_option
-def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+def drain(hall: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Stop the hall's worker after its running game; it takes no new one.
+
+    HALL may be left out where there is only one.
 
     Example: farm drain hall-1 --reason "kernel update"
     """
     with common.open_ledger() as ledger:
+        hall = hall or _only_hall(ledger)
         worker = ledger.worker(hall)
         if not worker:
             halls = ", ".join(ledger.halls()) or "none"
@@ -182,18 +193,19 @@ def drain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> N
 
 
 @click.command()
-@click.argument("hall", default="hall-1")
+@click.argument("hall", required=False)
 @common.audited
 @common.json_option
-def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+def undrain(hall: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Cancel a drain: the hall's worker goes on after its running game.
 
     A worker that has ended already is started again on its host; under systemd by `systemctl
-    start farm-hall@HALL`.
+    start farm-hall@HALL`. HALL may be left out where there is only one.
 
     Example: farm undrain hall-1 --reason "the upgrade is put off"
     """
     with common.open_ledger() as ledger:
+        hall = hall or _only_hall(ledger)
         worker = ledger.worker(hall)
         if not worker or not ledger.drained(hall, worker):
             raise errors.RefusedError(
@@ -214,15 +226,18 @@ def undrain(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) ->
 
 
 @click.command("release-hall")
-@click.argument("hall", default="hall-1")
+@click.argument("hall", required=False)
 @common.audited
 @common.json_option
-def release_hall(hall: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
+def release_hall(hall: str | None, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Release a hall that the farm has held because its host seemed faulty.
+
+    HALL may be left out where there is only one.
 
     Example: farm release-hall hall-1 --reason "memory module replaced"
     """
     with common.open_ledger() as ledger:
+        hall = hall or _only_hall(ledger)
         holds = ledger.holds(f"hall:{hall}")
         if SICK not in holds:
             halls = ", ".join(ledger.halls()) or "none"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import urllib.parse
 from collections.abc import Callable
 from typing import Final
 
@@ -26,6 +27,13 @@ def _option(name: str, what: str) -> Callable[[common.Function], common.Function
         default=lambda: common.data_directory() / name,
         help=f"{what}; default: {name}/ in the data directory.",
     )
+
+
+def at_desk() -> bool:
+    """Say whether farm and halls are on other machines: Redis is, and no archive is here."""
+    host = urllib.parse.urlsplit(address.url()).hostname or ""
+    local = host in {"", "localhost"} or host.startswith("127.") or host == "::1"
+    return not local and is_elsewhere(common.data_directory() / "archive")
 
 
 def is_elsewhere(folder: pathlib.Path) -> bool:

@@ -1,6 +1,7 @@
 """Whether engines' programs and networks are on this machine: said before a season is launched.
 
-A warning and never a refusal: the hall may be another host. There a program that is missing
+A warning and never a refusal: the hall may be another host; nothing is said at a desk, which has no
+hall. There a program that is missing
 starts no game and holds the season (``worker_cpu.hall.checksums``). Engines of GPU boxes are not
 looked for. A bare program is looked for where a hall that was started here does.
 """
@@ -17,6 +18,7 @@ from typing import Final
 import click
 
 from orchestrator import contract
+from orchestrator.commands import paths
 from orchestrator.engines import builds
 
 GAMES: Final = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
@@ -25,6 +27,8 @@ NAMED: Final = 5  # engines in one warning; the bundled seasons name programs th
 
 def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
     """Return what to say of engines whose files are missing here, [] where all are there."""
+    if paths.at_desk():
+        return []
     here = [spec for spec in engines if not spec.box]
     programs = [f"{spec.id} ({spec.command[0]})" for spec in here if not _runs(spec)]
     networks = [f"{spec.id} ({spec.network})" for spec in here if not _reads(spec)]

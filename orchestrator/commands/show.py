@@ -7,7 +7,7 @@ played (draws are sealed).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -17,6 +17,8 @@ from orchestrator.ledger import services, store, vitals
 from orchestrator.season import decide, views
 from orchestrator.season import graph as season_graph
 from orchestrator.season.fold import state
+
+OVER: Final = frozenset({"finished", "abandoned"})  # statuses of seasons that wait for no hall
 
 
 @click.command()
@@ -102,7 +104,14 @@ def _show(
     for seen in seasons:
         console.print(tables.season(seen))
     for hall in halls:
-        console.print(tables.hall(hall))
+        waiting = [
+            seen["season"]
+            for seen in seasons
+            if seen["hall"] == hall["hall"] and seen["status"] not in OVER
+        ]
+        gone = not hall["worker"] or (hall["drained"] and not hall["hosts"])
+        if waiting or not gone or hall["problems"] or hall["game"]:
+            console.print(tables.hall(hall, waiting))
     for name, reason in alarms.items():
         console.print(f"ALARM, {name}: {reason}", style="bold red")
 
@@ -125,6 +134,7 @@ def _hall_fields(
     fields: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
     fields["worker"] = ledger.worker(name)
     fields["drained"] = ledger.drained(name, fields["worker"]) if fields["worker"] else ""
+    fields["hosts"] = sorted(host for host, seen in hosts.items() if seen.hall == name)
     fields["problems"] = {
         host: host_vitals.problem
         for host, host_vitals in hosts.items()

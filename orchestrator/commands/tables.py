@@ -66,8 +66,8 @@ def moment(at_ms: int | None) -> str:
     return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M %Z")
 
 
-def season(view: Mapping[str, Any]) -> rich.table.Table:
-    """Show where a season stands, event by event."""
+def season(view: Mapping[str, Any]) -> rich.console.Group:
+    """Show where a season stands, event by event, and below the table what there is to say."""
     title = f"{view['name']} ({view['season']}) in {view['hall']}: "
     caption = _how_far(view)
     if view["decisions"]:
@@ -91,16 +91,15 @@ def season(view: Mapping[str, Any]) -> rich.table.Table:
         running = view["running"]
         caption.append(f"now: {running['game']} {running['white']} - {running['black']}")
     table = rich.table.Table(
-        title=rich.text.Text(title).append_text(word(view["status"])),
-        caption=", ".join(caption),
-        title_justify="left",
-        caption_justify="left",
+        title=rich.text.Text(title).append_text(word(view["status"])), title_justify="left"
     )
     for head in ("Event", "Name", "State", "Games", "Time control", "Left"):
         table.add_column(head)
     for event in view["events"]:
         table.add_row(*_event_cells(event))
-    return table
+    # No caption of the table: that would be folded to the table's width.
+    below = rich.text.Text(", ".join(caption), style="table.caption")
+    return rich.console.Group(table, below)
 
 
 def _allowed(event: Mapping[str, Any]) -> str:
@@ -134,23 +133,36 @@ def _event_cells(event: Mapping[str, Any]) -> list[str | rich.text.Text]:
     return [event["event"], event["name"], state, played, event["time_control_words"], left]
 
 
-def hall(view: Mapping[str, Any]) -> str:
-    """Show what a hall does."""
-    doing = "no game"
+def hall(view: Mapping[str, Any], waiting: Sequence[str] = ()) -> str:
+    """Show what a hall does; ``waiting`` are the seasons in it that are not over."""
+    doing, unit = "no game", f"`systemctl start farm-hall@{view['hall']}`"
     if not view["worker"] and not view["problems"]:
-        doing += f", no worker has been started there yet (`farm up --hall {view['hall']}`)"
+        doing += (
+            f", no worker has been started there yet (`farm up --hall {view['hall']}`, on hosts"
+            f" {unit}; is it a mistyped name?)"
+        )
     if view["game"]:
         doing = f"{view['game']} of {view['season']}, ply {view['ply']}, on {view['host']}"
         if view["overdue"]:
             doing += ", its lease is OVERDUE"
     if view["drained"]:
-        doing += f", drained ({view['drained']}): its worker ends after its game"
+        doing += f", drained ({view['drained']}): {_drained(view, unit, waiting)}"
     holds = "; ".join(f"{hold}: {reason}" for hold, reason in view["holds"].items())
     failed = "".join(
         f"\n  the worker on {host} ended, it cannot open this hall: {problem}"
         for host, problem in view["problems"].items()
     )
     return f"{view['hall']}: {doing}" + (f" (held: {holds})" if holds else "") + failed
+
+
+def _drained(view: Mapping[str, Any], unit: str, waiting: Sequence[str]) -> str:
+    if view["game"]:
+        return "its worker ends after its game"
+    waits = f"; {', '.join(waiting)} waits for it" if waiting else ""
+    if not view["hosts"]:
+        forgotten = "its worker has ended and its host was forgotten"
+        return forgotten + (f"{waits}: make a host of that name again" if waits else "")
+    return f"its worker has ended{waits}; {unit} on {', '.join(view['hosts'])} starts it again"
 
 
 @dataclasses.dataclass(frozen=True)

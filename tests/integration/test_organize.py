@@ -12,7 +12,7 @@ import harness
 import on_paper
 import pytest
 
-from orchestrator.ledger import api, store
+from orchestrator.ledger import api, store, vitals
 from orchestrator.season.fold import orders
 
 farm, play = harness.farm, on_paper.play
@@ -87,8 +87,81 @@ def test_a_hall_that_no_worker_has_opened_is_told(ledger: store.RedisLedger) -> 
     game = folded.ready_game() or ""
     ledger.offer(driver.HALL, "test", game, orders.game_order(folded, game).encode(), folded.seq)
     assert "no worker has been started there yet" in " ".join(farm("status").split())
+    assert f"systemctl start farm-hall@{driver.HALL}" in " ".join(farm("status").split())
     ledger.open_hall(driver.HALL, "host", "worker")
     assert "no worker" not in farm("status")
+
+
+def test_an_unknown_hall_is_forgotten_with_its_season(ledger: store.RedisLedger) -> None:
+    """Abandoned, a season that was launched for a mistyped hall leaves no line of it."""
+    folded = play(ledger, 0)
+    game = folded.ready_game() or ""
+    ledger.offer(driver.HALL, "test", game, orders.game_order(folded, game).encode(), folded.seq)
+    farm("abandon", "test", "--yes", "--reason", "mistyped")
+    assert "no worker has been started" not in farm("status")
+
+
+def test_a_launch_warns_of_a_hall_that_plays_nothing(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """One that no worker has opened, while others are, and one that is drained; else nothing."""
+    file = tmp_path / "again.toml"
+    file.write_text(driver.season_text())
+
+    def warned(hall: str) -> str:
+        said = farm("launch", str(file), "--id", "again", "--hall", hall, "--dry-run")
+        lines = [line for line in said.splitlines() if line.startswith("Warning: ")]
+        return " ".join(line for line in lines if "on this machine" not in line)
+
+    assert warned("hall-7") == "", "of a farm that has no hall yet"
+    ledger.open_hall("hall-1", "host", "worker")
+    assert "no worker has opened hall-7" in warned("hall-7")
+    assert "halls: hall-1" in warned("hall-7")
+    assert warned("hall-1") == ""
+    farm("drain", "hall-1", "--reason", "kernel")
+    assert "hall-1 is drained (kernel)" in warned("hall-1")
+
+
+def test_a_hall_is_named_where_there_are_several(ledger: store.RedisLedger) -> None:
+    """Drain, undrain and release take the only hall, and refuse to choose one of two."""
+    ledger.open_hall("one", "a", "a/one")
+    assert "a/one ends after its game" in farm("drain", "--reason", "upgrade")
+    assert ledger.drained("one", "a/one") == "upgrade"
+    assert "a/one goes on" in farm("undrain")
+    ledger.open_hall("two", "b", "b/two")
+    for command in ("drain", "undrain", "release-hall"):
+        assert "name one: one, two" in farm(command, code=2)
+    assert ledger.drained("one", "a/one") == ""
+
+
+def test_a_drained_hall_says_how_it_goes_on(ledger: store.RedisLedger) -> None:
+    """With no game its worker has ended: who starts it, where, and which season waits for it."""
+    play(ledger, 0)
+    ledger.open_hall(driver.HALL, "cpu2", "cpu2/first")
+    seen = vitals.Vitals(host="cpu2", at_ms=ledger.now_ms(), hall=driver.HALL)
+    ledger.set_vitals("cpu2", seen.encode())
+    farm("drain", driver.HALL, "--reason", "upgrade")
+    told = " ".join(farm("status").split())
+    assert "its worker ends after its game" not in told
+    unit = f"`systemctl start farm-hall@{driver.HALL}` on cpu2 starts it again"
+    assert f"its worker has ended; test waits for it; {unit}" in told
+    ledger.forget_host("cpu2")
+    told = " ".join(farm("status").split())
+    assert "its host was forgotten; test waits for it: make a host of that name again" in told
+    farm("abandon", "test", "--yes", "--reason", "its hall is gone")
+    assert "was forgotten" not in farm("status")
+
+
+def test_what_is_said_below_a_season_has_the_whole_line(
+    ledger: store.RedisLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not folded to the width of the table above it."""
+    monkeypatch.setenv("COLUMNS", "200")
+    play(ledger, 0)
+    reason = "the power of the whole room is off until the electrician has been here [twice]"
+    farm("pause", "--reason", reason)
+    (below,) = (line for line in farm("status").splitlines() if "0 of" in line)
+    assert below.endswith(reason)
 
 
 def test_corrections_take_the_offer_back_first(ledger: store.RedisLedger) -> None:

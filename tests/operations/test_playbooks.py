@@ -233,7 +233,10 @@ def test_a_host_that_fails_ends_its_own_part_alone() -> None:
 
 
 def test_what_the_inventory_does_not_name_is_removed(two: Hosts) -> None:
-    """A lane, a kibitzer, a hall of another name, which is drained first; the rest stays."""
+    """A lane, a kibitzer, a hall of another name, which is drained first; the rest stays.
+
+    A season that is not over in that hall is named, others are not.
+    """
     settings = two.place / "etc"
     settings.mkdir()
     names = (
@@ -246,7 +249,15 @@ def test_what_the_inventory_does_not_name_is_removed(two: Hosts) -> None:
     )
     for name in (*names, "farm"):
         (settings / f"{name}.env").touch()
-    (two.place / "status").write_text(IDLE)
+    seasons = [
+        {"season": name, "hall": hall, "status": status}
+        for name, hall, status in (
+            ("winter", "hall-9", "running"),
+            ("summer", "hall-9", "finished"),
+            ("autumn", "hall-7", "running"),
+        )
+    ]
+    (two.place / "status").write_text(json.dumps(json.loads(IDLE) | {"seasons": seasons}))
     told = {"remove_settings": str(settings), "remove_data": str(two.place)} | QUICK
     lanes = {"hall_lanes": [{"name": "a", "cpus": "5-8"}]}
     spooled = two.place / "halls/hall-9/spool/a.spool"
@@ -257,6 +268,8 @@ def test_what_the_inventory_does_not_name_is_removed(two: Hosts) -> None:
     assert "1 finished games of hall-hall-9" in refused.stdout + refused.stderr
     spooled.unlink()
     done = two.run("remove", **told, **lanes, limit="hall-host")
+    assert "winter is not over and waits in hall-9" in done.stdout
+    assert not {"summer", "autumn"} & set(re.findall(r"\w+", done.stdout))
     kept = {"farm.env", "hall-hall-7.env", "lane-hall-7.a.env"}
     assert {path.name for path in settings.iterdir()} == kept, done.stdout
     assert "hall-9" in two.words("drain")
