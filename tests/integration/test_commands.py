@@ -241,6 +241,22 @@ def test_a_missing_network_is_warned_of(tmp_path: pathlib.Path) -> None:
     assert programs.warnings([spec]) == []
 
 
+def test_nothing_is_missed_at_a_desk(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose farm is on other machines has no engines here; with a farm's archive here it has."""
+    spec = contract.EngineSpec(id="a", name="A", command=("/opt/none",))
+    monkeypatch.delenv("FARM_DATA", raising=False)
+    monkeypatch.setenv("FARM_REDIS_URL", "rediss://control.example.org:6379/0")
+    monkeypatch.chdir(tmp_path)
+    assert programs.warnings([spec]) == []
+    (tmp_path / ".farm" / "archive").mkdir(parents=True)
+    assert len(programs.warnings([spec])) == 1
+    (tmp_path / ".farm" / "archive").rmdir()
+    monkeypatch.setenv("FARM_REDIS_URL", "redis://127.0.0.1:6379/0")
+    assert len(programs.warnings([spec])) == 1
+
+
 def test_what_the_state_does_not_allow_is_refused(url: str, tmp_path: pathlib.Path) -> None:
     """Nothing to abort, no gate to open, no worker to drain, no such season: exit code 3."""
     assert farm(url, "standings").returncode == 3
