@@ -7,6 +7,7 @@ from typing import Any
 import click
 import rich.table
 
+from orchestrator import contract
 from orchestrator.commands import common
 from orchestrator.common import errors
 
@@ -56,18 +57,22 @@ def _disturbed(foreign_cpu_ratio: float | None, swap_used_bytes: int | None) -> 
 
 @hosts.command()
 @click.argument("host")
+@common.audited
 @common.json_option
-def forget(host: str, *, as_json: bool) -> None:
+def forget(host: str, by: str, reason: str, *, dry_run: bool, as_json: bool) -> None:
     """Remove a host that is gone, so that its silence raises no alarm.
 
-    Example: farm hosts forget old-server
+    Example: farm hosts forget old-server --reason "sold"
     """
     with common.open_ledger() as ledger:
         heartbeats = ledger.vitals()
         if host not in heartbeats:
             names = ", ".join(sorted(heartbeats)) or "none"
             raise errors.RefusedError(f"no heartbeat of host {host!r} is known; hosts: {names}")
-        ledger.forget_host(host)
-    report: dict[str, Any] = {"host": host}
+        if not dry_run:
+            ledger.forget_host(host)
+            fact = contract.Draft("host_forgotten", {"host": host, "reason": reason})
+            common.append_farm(ledger, fact, common.author(ledger, by))
+    report: dict[str, Any] = {"host": host, "dry_run": dry_run}
     again = "If it is still running, it will reappear with its next heartbeat."
     common.report(as_json, report, f"{host} removed. {again}")

@@ -145,7 +145,12 @@ def test_a_drained_hall_says_how_it_goes_on(ledger: store.RedisLedger) -> None:
     assert "its worker ends after its game" not in told
     unit = f"`systemctl start farm-hall@{driver.HALL}` on cpu2 starts it again"
     assert f"its worker has ended; test waits for it; {unit}" in told
-    ledger.forget_host("cpu2")
+    farm("hosts", "forget", "cpu2", "--by", "ann", "--reason", "sold", "--dry-run")
+    assert "cpu2" in ledger.vitals()
+    farm("hosts", "forget", "cpu2", "--by", "ann", "--reason", "sold")
+    fact = ledger.read(api.FARM)[-1]
+    assert (fact.kind, fact.data["reason"]) == ("host_forgotten", "sold")
+    assert fact.by.startswith("ann@")
     told = " ".join(farm("status").split())
     assert "its host was forgotten; test waits for it: make a host of that name again" in told
     farm("abandon", "test", "--yes", "--reason", "its hall is gone")
