@@ -11,21 +11,21 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
+.PHONY: stale quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.farm: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --use-pep517 --require-hashes -r requirements.lock
 	$(EDITABLE)
 	@touch $@
 
 # It holds all of the other lock; `.farm` is there afterwards, too.
 $(VENV)/.dev: requirements-dev.lock requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --use-pep517 --require-hashes -r requirements-dev.lock
 	$(EDITABLE)
 	@touch $(VENV)/.farm $@
 
@@ -47,9 +47,12 @@ test: system $(VENV)/.dev ## Pass all tests (the short form of every check): twe
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 quick: $(VENV)/.dev ## Check what every change can leave stale: style, types, layers, words, help, schemas, documents: two minutes
-	@$(MAKE) --no-print-directory -j2 --output-sync=target types lint
+	@$(MAKE) --no-print-directory -k -j2 --output-sync=target types lint stale
+
+stale:
 	$(BIN)/python -m pytest -q -n 2 tests/test_*.py tests/release/test_help.py tests/release/test_schemas.py \
-		tests/operations/test_documents.py tests/operations/test_prometheus.py tests/broadcast/test_page_scripts.py
+		tests/operations/test_documents.py tests/operations/test_prometheus.py tests/broadcast/test_page_scripts.py \
+		tests/season/test_season_wording.py tests/operations/test_dashboards.py
 
 # Farm and tests are compiled once, beside mypy: else each process of a parallel run compiles all.
 # What cannot be collected is reported by the run itself.

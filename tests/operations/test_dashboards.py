@@ -399,6 +399,8 @@ def test_every_panel_shows_what_happened(seen: Seen) -> None:
         for panel in panels(path)
         for expr in expressions(panel)
     ]
+    new = {title for title, _ in asked} - EXPECTED.keys()
+    assert not new, f"what a panel has to show: a row in EXPECTED for {new}"
     wrong: dict[tuple[str, str], Samples] = {}
 
     def right() -> bool:

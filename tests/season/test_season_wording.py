@@ -16,7 +16,8 @@ from orchestrator.season import views
 from orchestrator.season.file import describe, load, wording
 from orchestrator.season.spec import model
 
-SEASONS = Path(orchestrator.__file__).parent / "seasons"
+ROOT = Path(orchestrator.__file__).parents[1]
+SEASONS = ROOT / "orchestrator" / "seasons"
 LIMITS = contract.Limits(syzygy_path="/tables")
 CLOCKS = st.builds(
     contract.TimeControl,
@@ -78,6 +79,15 @@ def test_a_time_control_is_written_as_people_would(words: str) -> None:
 def test_durations_are_told_in_one_way(seconds: float, words: str) -> None:
     """Hours are told below two days, seconds below ten minutes, nothing that is zero."""
     assert wording.duration(seconds) == words
+
+
+def test_every_rule_is_told_and_documented() -> None:
+    """A rule that is added has its sentence in ``farm season check``, and its row on the page."""
+    rules = contract.Adjudication.model_fields.keys() - {"rules"}
+    assert rules == RULES.keys(), "its sentence: season/file/wording.py; its case: RULES above"
+    page = (ROOT / "docs" / "season-file.md").read_text(encoding="utf-8")
+    table = page.partition("## Adjudication")[2].partition("\n## ")[0]
+    assert [rule for rule in sorted(rules) if f"`{rule}`" not in table] == []
 
 
 @pytest.mark.parametrize("rule", RULES)
