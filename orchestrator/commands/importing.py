@@ -50,7 +50,8 @@ def import_(
     """Import the games in PGN (plain or gzip) as the next scheduled results.
 
     The season must be paused (best from `farm launch --paused` on) or held. --dry-run is the
-    preview, with --file even before the launch: a season that was launched keeps its format.
+    preview, with --file even before the launch: a season that was launched keeps its format. Of
+    what would be refused it exits 3, too.
     Refused as a whole if any game contradicts the schedule or the rules; doubts (time control,
     adjudication, opening of a reverse game) are refused unless you --insist.
 
@@ -62,7 +63,7 @@ def import_(
     called = dict(_name(text) for text in names)
     source = import_games.Source(pgn.name, sha256, act.reason, act.by, called)
     if season_file is not None:
-        _of_file(season_file, recorded, source, act)
+        _of_file(season_file, recorded, source, act, insist=insist)
         return
     plans: list[import_games.Plan] = []
 
@@ -70,7 +71,7 @@ def import_(
         disqualification.require_still(now)
         plans.append(import_games.plan(now, recorded, source, now_ms))
         if not act.dry_run:
-            _refuse(plans[-1], insist=insist)
+            _refuse(plans[-1], act, insist=insist)
         return plans[-1].drafts
 
     def settled(now: state.SeasonState) -> Sequence[api.Effect]:
@@ -78,7 +79,7 @@ def import_(
         return [api.Settle(now.launched.id, game) for game in plans[-1].games]
 
     done = act.change_at(change, settled, unoffered=True)
-    _show(done.before, plans[-1], source, len(recorded), act)
+    _show(done.before, plans[-1], source, len(recorded), act, insist=insist)
     done.require_allowed()
 
 
@@ -87,6 +88,8 @@ def _of_file(
     recorded: Sequence[tuple[reading.Game, str]],
     source: import_games.Source,
     act: season_change.Act,
+    *,
+    insist: bool,
 ) -> None:
     """Show the preview of an import into a season that a file would begin."""
     # What simulates seasons is loaded for a preview alone.
@@ -99,7 +102,7 @@ def _of_file(
         )
     season = season_simulation.Simulation.launched(load.load(launch.season_file(file)), 0).state
     plan = import_games.plan(season, recorded, source, time.time_ns() // 1_000_000)
-    _show(season, plan, source, len(recorded), act)
+    _show(season, plan, source, len(recorded), act, insist=insist)
 
 
 def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
@@ -121,13 +124,15 @@ def _name(text: str) -> tuple[str, str]:
     return name, engine
 
 
-def _refuse(plan: import_games.Plan, *, insist: bool) -> None:
-    hints = "".join(f"\nHint: {hint}" for hint in plan.hints)
+def _refuse(plan: import_games.Plan, act: season_change.Act, *, insist: bool) -> None:
+    """Raise ``RefusedError`` for what cannot be imported; a preview has shown the hints before."""
+    hints = "" if act.dry_run else "".join(f"\nHint: {hint}" for hint in plan.hints)
+    nothing = act.tense("nothing would be imported", "nothing is imported")
     if plan.problems:
-        raise errors.RefusedError("nothing is imported: " + "; ".join(plan.problems) + hints)
+        raise errors.RefusedError(f"{nothing}: " + "; ".join(plan.problems) + hints)
     if plan.doubts and not insist:
         doubts = "\n  ".join(plan.doubts)
-        raise errors.RefusedError(f"nothing is imported unless you --insist:\n  {doubts}{hints}")
+        raise errors.RefusedError(f"{nothing} unless you --insist:\n  {doubts}{hints}")
 
 
 def _show(
@@ -136,7 +141,10 @@ def _show(
     source: import_games.Source,
     games: int,
     act: season_change.Act,
+    *,
+    insist: bool,
 ) -> None:
+    """Show what becomes of each game; raise ``RefusedError`` for a preview of a refusal."""
     kinds = [draft.kind for draft in plan.drafts]
     report: dict[str, Any] = {
         "season": before.launched.id,
@@ -150,13 +158,14 @@ def _show(
     }
     if act.as_json:
         common.print_json(report)
-        return
-    common.console().print(_table(plan))
-    for hint in plan.hints:
-        click.echo(output.plain(f"Hint: {hint}"))
-    good = sum(not line.problem for line in plan.lines)
-    verb = "would be imported" if act.dry_run else "are imported"
-    click.echo(f"{good} of {games} games {verb}; SHA-256 of {source.file} {source.sha256}")
+    else:
+        common.console().print(_table(plan))
+        for hint in plan.hints:
+            click.echo(output.plain(f"Hint: {hint}"))
+    _refuse(plan, act, insist=insist)
+    if not act.as_json:
+        verb = act.tense("would be imported", "are imported")
+        click.echo(f"{games} games {verb}; SHA-256 of {source.file} {source.sha256}")
 
 
 def _table(plan: import_games.Plan) -> rich.table.Table:

@@ -109,8 +109,9 @@ class _Import:
         self._openings: dict[tuple[str, frozenset[str], int | None], contract.Opening] = {}
 
     def run(self, recorded: Sequence[tuple[reading.Game, str]]) -> Plan:
-        lines: list[Line] = []
-        hints = self._names_hint(recorded)
+        if lines := self._unknown_names(recorded):
+            return Plan(lines, [], (self._names_hint(recorded),))
+        hints: list[str] = []
         for game, text in recorded:
             line = self._line(game)
             lines.append(line)
@@ -123,11 +124,34 @@ class _Import:
         hints += [ADJUDICATION_HINT] if self._ended_otherwise else []
         return Plan(lines, self._drafts, tuple(hints))
 
-    def _names_hint(self, recorded: Sequence[tuple[reading.Game, str]]) -> list[str]:
-        """Say at once which names of the record no engine has: the plan ends at the first."""
+    def _unknown_names(self, recorded: Sequence[tuple[reading.Game, str]]) -> list[Line]:
+        """Return the first game of each engine that nobody knows: nothing else is told before."""
+        lines, told = [], set[str]()
+        for game, _ in recorded:
+            names = [name for name in dict.fromkeys((game.white, game.black)) if name not in told]
+            unknown = [name for name in names if self._engine(name) is None]
+            told.update(unknown)
+            if unknown:
+                problem = "; ".join(map(self._unknown, unknown))
+                result = game.tags["Result"]
+                lines.append(Line(game.number, game.white, game.black, result, problem=problem))
+        return lines
+
+    def _unknown(self, name: str) -> str:
+        given = self._source.names.get(name)
+        if given is None:
+            return f"{name!r} is no engine of this season"
+        return f"{given!r}, as --engine calls {name!r}, is no engine of this season"
+
+    def _names_hint(self, recorded: Sequence[tuple[reading.Game, str]]) -> str:
+        """Say how all names are given at once that no engine of the season has."""
         names = dict.fromkeys(name for game, _ in recorded for name in (game.white, game.black))
         missing = [shlex.quote(f"{name}=ID") for name in names if self._engine(name) is None]
-        return [f"name all of them: --engine {' --engine '.join(missing)}"] if missing[1:] else []
+        ids = ", ".join(
+            spec.id if spec.id == spec.name else f"{spec.id} ({spec.name})"
+            for spec in self._state.engines.values()
+        )
+        return f"say which engines they are: --engine {' --engine '.join(missing)}, of {ids}"
 
     def _order_hint(self, recorded: Sequence[reading.Game]) -> list[str]:
         """Say by which settings a round robin would have the games in the order of the record."""
@@ -137,10 +161,10 @@ class _Import:
         begun = [self._state.games[game] for game in event.order[: event.cursor]]
         pairs = [(game.white, game.black) for game in begun]
         for game in recorded:
-            pair = self._engine(game.white), self._engine(game.black)
+            pair = self._pair(game)
             if pair[0] not in event.entrants or pair[1] not in event.entrants:
                 break
-            pairs.append((str(pair[0]), str(pair[1])))
+            pairs.append(pair)
         if len(pairs) == len(begun):
             return []  # the first game in the way is nobody's of this event
         fitting = _fitting(event, pairs[: len(event.order)])
@@ -159,14 +183,7 @@ class _Import:
 
     def _matched(self, game: reading.Game) -> events.Game | str:
         """Return the next game of the schedule if it is this one, else why it is not."""
-        white, black = self._engine(game.white), self._engine(game.black)
-        for tag, engine in ((game.white, white), (game.black, black)):
-            if engine is None:
-                engine_names = ", ".join(spec.name for spec in self._state.engines.values())
-                return (
-                    f"{tag!r} is no engine of this season ({engine_names});"
-                    f" --engine {shlex.quote(f'{tag}=ID')} says which"
-                )
+        white, black = self._pair(game)
         if not self._waits():
             self._begin_next_event()
         event = self._state.current
@@ -178,7 +195,7 @@ class _Import:
         due = self._state.games[event.order[event.cursor]]
         if (due.white, due.black) == (white, black):
             return due
-        return self._elsewhere(event, due, str(white), str(black))
+        return self._elsewhere(event, due, white, black)
 
     def _elsewhere(self, event: events.EventState, due: events.Game, white: str, black: str) -> str:
         """Say where the pairing stands that is not the next one of the schedule."""
@@ -192,6 +209,10 @@ class _Import:
         if any((game.white, game.black) == (white, black) for game in games):
             return f"{white} - {black} has its result already; {next_one}"
         return f"{white} - {black} is not in the schedule of {event.id}; {next_one}"
+
+    def _pair(self, game: reading.Game) -> tuple[str, str]:
+        """Return White and Black of a game whose names are known."""
+        return str(self._engine(game.white)), str(self._engine(game.black))
 
     def _engine(self, operator_name: str) -> str | None:
         """Find an engine by the operator's word, its id or name, or its family alone."""

@@ -93,10 +93,14 @@ def test_an_import_is_tried_against_a_file_before_the_launch(tmp_path: pathlib.P
     pgn.write_text(tags.format(1, 2) + "1. f3 e5 2. g4 Qh4# 0-1\n")
     words = ("import", str(pgn), "--file", file)
     shown = farm(None, *words, "--dry-run", "--json")
-    assert shown.returncode == 0, shown.stderr
+    assert shown.returncode == 3, "a script goes by it, as by that of the import"
+    assert "nothing would be imported: game 1: " in shown.stderr
     told = json.loads(shown.stdout)
     assert "next in the schedule is league.1" in told["games"][0]["problem"]
     assert 'table = "' in told["hints"][0] or "entrants = [" in told["hints"][0]
+    read = farm(None, *words, "--dry-run")
+    assert (read.returncode, "would be imported" in read.stdout) == (3, False)
+    assert read.stdout.count("Hint: ") + read.stderr.count("Hint: ") == 1
     earnest = farm(None, *words, "--by", "anna", "--reason", "moved")
     assert earnest.returncode != 0
     assert "give it with --dry-run" in earnest.stderr

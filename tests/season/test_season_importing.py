@@ -186,10 +186,28 @@ def test_a_refusal_names_the_format_that_has_the_record_s_order(
 
 
 def test_all_names_that_no_engine_has_are_told_at_once(tmp_path: Path) -> None:
-    """The plan ends at the first of them; the person who names them needs all."""
-    plan = planned(paused(tmp_path), [pgn("Some Body", "Engine 1"), pgn("Engine 2", "Other")])
-    assert "'Some Body' is no engine" in plan.problems[0]
-    assert plan.hints == ("name all of them: --engine 'Some Body=ID' --engine Other=ID",)
+    """Before anything else is judged: an order that is known in part would be another one."""
+    played = paused(tmp_path)
+    first, second = (next(reading.games(text)) for text in due(played, ["1-0", "1-0"]))
+    texts = [
+        pgn(first.black, first.white),  # reversed, and not said yet
+        pgn("Some Body", first.black),
+        pgn(first.white, first.black),
+        pgn(second.white, "Other"),
+        pgn("Other", "Some Body"),  # each name once, however many games it has
+    ]
+    plan = planned(played, texts)
+    assert plan.problems == [
+        "game 2: 'Some Body' is no engine of this season",
+        "game 4: 'Other' is no engine of this season",
+    ]
+    (hint,) = plan.hints
+    assert "--engine 'Some Body=ID' --engine Other=ID, of e1 (Engine 1), " in hint
+    wrong = import_games.Source("old.pgn", "0" * 64, "", "", {"Some Body": "e77"})
+    told = planned(played, texts[:3], wrong).problems
+    assert told == ["game 2: 'e77', as --engine calls 'Some Body', is no engine of this season"]
+    (hint,) = planned(played, texts[1:2]).hints
+    assert "--engine 'Some Body=ID'" in hint, "of a single one, too"
 
 
 def test_a_game_that_was_played_here_is_refused(tmp_path: Path) -> None:
