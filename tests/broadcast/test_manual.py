@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import html.parser
 import pathlib
 import re
+import urllib.parse
 
 import httpx
 import pytest
@@ -33,6 +35,99 @@ class Client:
                 return await asked.get(path, headers=headers)
 
         return asyncio.run(ask())
+
+
+class Page(html.parser.HTMLParser):
+    """What a browser finds in a page: links, pictures, anchors, words."""
+
+    def __init__(self, text: str) -> None:
+        """Read a page."""
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.kinds: list[str] = []
+        self.words = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep what an element leads to, and its anchor."""
+        self.kinds.append(tag)
+        for name, value in attrs:
+            if name in {"href", "src"}:
+                self.links.append(value or "")
+            elif name == "id":
+                self.anchors.add(value or "")
+
+    def handle_data(self, data: str) -> None:
+        """Keep the words."""
+        self.words += data
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_a_browser_follows_every_link_of_the_documents() -> None:
+    """From any form of an address: to pages as HTML, pictures and schemas, and to their anchors."""
+    asked, page_folder = Client(ROOT / "docs"), ROOT / "orchestrator" / "broadcast" / "page"
+    pages: dict[str, Page] = {}
+    wanted = ["/docs", "/docs/", "/docs/index.md", "/docs/runbooks/", "/docs/rules"]
+    anchors: set[tuple[str, str]] = set()
+    while wanted:
+        place = wanted.pop()
+        if place in pages:
+            continue
+        if not place.startswith("/docs"):
+            assert place == "/" or (page_folder / place.lstrip("/")).is_file(), place
+            continue
+        answer = asked.get(place, **BROWSER)
+        assert answer.status_code == 200, place
+        is_page = answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert is_page or place.endswith((".svg", ".png", ".json", ".toml")), place
+        pages[place] = page = Page(answer.text if is_page else "")
+        for link in page.links:
+            whole = urllib.parse.urlsplit(urllib.parse.urljoin(f"http://farm{place}", link))
+            if whole.netloc == "farm":
+                wanted.append(whole.path)
+                anchors.add((whole.path, whole.fragment))
+    assert len(pages) > 100
+    assert {"/docs/reference/season.schema.json", "/docs/pictures/structure.svg"} <= set(pages)
+    for place, anchor in anchors:
+        assert not anchor or anchor in pages[place].anchors, (place, anchor)
+
+
+def test_a_document_is_a_page_for_a_browser_and_text_for_all_others() -> None:
+    """Tables and code as HTML, what looks like HTML as words, comments not at all."""
+    asked = Client(ROOT / "docs")
+    page = asked.get("/docs/how-to/move-from-a-spreadsheet", **BROWSER)
+    assert page.headers["vary"] == "Accept, Accept-Encoding"
+    shown = Page(page.text)
+    assert {"table", "pre", "nav", "title", "h1"} <= set(shown.kinds)
+    assert "farm season import played.pgn" in shown.words
+    assert "background" not in shown.words, "a mark for the tests of documents"
+    assert Page(asked.get("/docs/match", **BROWSER).text).kinds.count("sup") == 1
+    outside = Page(asked.get("/docs/engines", "8.8.8.8", **BROWSER).text)
+    assert "All documents" in shown.words
+    assert "All documents" not in outside.words, "they are for operators"
+    assert asked.get("/docs/reference/season.schema.json", "8.8.8.8").json()["title"]
+    assert asked.get("/docs/pictures/watch.svg").headers["content-type"] == "image/svg+xml"
+    assert asked.get("/docs/reference/clauses.toml").status_code == 200
+    text = asked.get("/docs/match")
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    assert text.text == (ROOT / "docs" / "match.md").read_text()
+
+
+def test_what_a_document_says_cannot_become_a_script(tmp_path: pathlib.Path) -> None:
+    """Elements are shown as words, and links that would run something are none."""
+    (tmp_path / "bad.md").write_text(
+        "# <script>1</script>\n\n<script>2</script>\n\n<b onclick=3>x</b> [y](javascript:4)"
+        ' ![z](data:text/html,5 "t") `<i>`\n\n<!-- gone --> <script>6</script>\n'
+    )
+    answer = Client(tmp_path).get("/docs/bad", **BROWSER)
+    assert answer.status_code == 200
+    shown = Page(answer.text)
+    assert {"script", "b", "i"}.isdisjoint(shown.kinds)
+    assert not [link for link in shown.links if ":" in link]
+    assert "gone" not in shown.words
 
 
 def test_every_alerts_link_leads_to_its_runbook() -> None:
@@ -70,13 +165,17 @@ def test_runbooks_are_for_private_networks_only() -> None:
         assert through_a_stranger.status_code == 403, "a proxy that nobody trusts, in our network"
     for name in docs_pages.PUBLIC:
         there = ROOT / "docs" / name
-        assert there.is_dir() or there.with_suffix(".md").is_file() or name == "rules/", name
+        page = there.with_suffix(".md")
+        assert there.exists() or page.is_file() or name == "rules/", name
     assert asked.get("/docs/engines", "8.8.8.8").status_code == 200
 
 
 @pytest.mark.parametrize(
     "path",
-    ["secret", "..%2Fsecret", "%2e%2e/secret", ".hidden", "inner/.hidden", "link", "", "inner"],
+    [
+        *("secret", "..%2Fsecret", "%2e%2e/secret", ".hidden", "inner/.hidden", "link", "inner"),
+        *("..%2Fsecret.json", "%2e%2e/secret.svg", ".hidden.json", "link.svg", "link.json/", ""),
+    ],
 )
 def test_nothing_else_is_served(tmp_path: pathlib.Path, path: str) -> None:
     """No file above, none that is hidden, none that a link leads to, none that is no document."""
@@ -86,14 +185,24 @@ def test_nothing_else_is_served(tmp_path: pathlib.Path, path: str) -> None:
         place.write_text("secret")
     (docs / "secret").write_text("secret")
     (docs / "link.md").symlink_to(tmp_path / "secret.md")
+    for place in (tmp_path / "secret.json", tmp_path / "secret.svg", docs / ".hidden.json"):
+        place.write_text("secret")
+    for name in ("link.svg", "link.json"):
+        (docs / name).symlink_to(tmp_path / "secret.json")
     answer = Client(docs).get(f"/docs/{path}")
     assert answer.status_code == 404
     assert "secret\n" not in answer.text
-    assert answer.json()["error"].startswith("there is no document")
+    assert answer.text == "no documents are here: FARM_DOCS names the folder where they lie\n"
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    (docs / "index.md").write_text("# Index\n")
+    if path:
+        told = Client(docs).get(f"/docs/{path}", **BROWSER).text
+        assert told.startswith("there is no document '"), told
+        assert told.endswith("/docs names all that there are\n")
 
 
 def test_a_wheel_serves_the_documents_that_it_carries(tmp_path: pathlib.Path) -> None:
-    """Where no folder of documents lies, those for hosts are served: Markdown alone."""
+    """Where no folder of documents lies, those for hosts are served, with what they link to."""
     packed = tmp_path / "hosts.tar.gz"
     packed.write_bytes(built.pack(ROOT))
     asked = Client(tmp_path / "nowhere", packed)
@@ -103,6 +212,8 @@ def test_a_wheel_serves_the_documents_that_it_carries(tmp_path: pathlib.Path) ->
         ("rules/", "rules/index.md"),
     ):
         assert asked.get(f"/docs/{place}").text == (ROOT / "docs" / path).read_text(), place
+    assert asked.get("/docs/pictures/structure.svg").status_code == 200
+    assert asked.get("/docs/reference/season.schema.json").json()["title"]
     for outside in ("..%2FREADME", "../README", "reference/season.schema", "nothing"):
         assert asked.get(f"/docs/{outside}").status_code == 404, outside
     assert asked.get("/docs/operating", "8.8.8.8").status_code == 403
