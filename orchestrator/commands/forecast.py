@@ -19,6 +19,7 @@ from orchestrator.forecast import forecast as forecasts
 from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season import views
 from orchestrator.season.file import load, wording
+from orchestrator.season.fold import progress
 from orchestrator.season.fold import state as season_state
 
 PLACES = 3  # shown one by one in a table; --json has all
@@ -64,6 +65,7 @@ def forecast(
     with _progress(runs, quiet=as_json) as done:
         odds = forecasts.forecast(asked, runs, processes, done)
     report = forecasts.as_json(asked, odds, time.time_ns() // 1_000_000)
+    report["untimed_gates"] = progress.untimed_gates(state)
     report["unrated"] = [spec.id for spec in state.engines.values() if spec.rating is None]
     if event is not None:
         report["events"] = [simulated for simulated in report["events"] if simulated["id"] == event]
@@ -117,11 +119,18 @@ def _show(state: season_state.SeasonState, report: Mapping[str, Any]) -> None:
         console.print(f"Strengths: {unrated}{played}")
     end = report["end_ms"]
     left = {key: wording.duration(86_400 * days) for key, days in report["remaining_days"].items()}
+    breaks_seconds = progress.of_season(state).break_seconds
+    breaks = f", {wording.duration(breaks_seconds)} of it breaks" if breaks_seconds else ""
     console.print(
         f"The season ends about {tables.moment(end['expected'])}"
-        f" ({left['expected']} of play; 9 in 10: {left['early']} to"
+        f" (in {left['expected']}{breaks}; 9 in 10: {left['early']} to"
         f" {left['late']}), by {report['runs']} runs, seed {report['seed']}"
     )
+    if gates := report["untimed_gates"]:
+        console.print(
+            f"Besides, the wait until an operator opens the gate of {', '.join(gates)}, however"
+            " long that takes"
+        )
 
 
 def _table(state: season_state.SeasonState, event: Mapping[str, Any]) -> rich.table.Table:
@@ -129,21 +138,18 @@ def _table(state: season_state.SeasonState, event: Mapping[str, Any]) -> rich.ta
     targets = list(event["engines"][0]["promoted"]) if event["engines"] else []
     relegates = any(line["relegated"] for line in event["engines"])
     made.add_column("Engine")
-    for head in ("Plays", *map(str, range(1, PLACES + 1)), *(f"→ {to}" for to in targets)):
+    shown = min(PLACES, len(event["engines"][0]["places"])) if event["engines"] else PLACES
+    for head in ("Plays", *map(str, range(1, shown + 1)), *(f"→ {to}" for to in targets)):
         made.add_column(head, justify="right")
     if relegates:
         made.add_column("Relegated", justify="right")
     for line in event["engines"]:
-        cells = [line["plays"], *_first(line["places"]), *line["promoted"].values()]
+        cells = [line["plays"], *line["places"][:PLACES], *line["promoted"].values()]
         made.add_row(
             views.name(state, line["engine"]),
             *map(_percent, [*cells, line["relegated"]] if relegates else cells),
         )
     return made
-
-
-def _first(places: list[float]) -> list[float]:
-    return (places + [0.0] * PLACES)[:PLACES]
 
 
 def _percent(chance: float) -> str:

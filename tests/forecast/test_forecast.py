@@ -9,7 +9,9 @@ import pathlib
 import random
 
 import pytest
+from click import testing
 
+from orchestrator import commands
 from orchestrator.forecast import forecast, game_model, season_simulation
 from orchestrator.season.file import load
 from orchestrator.season.fold import state
@@ -118,6 +120,33 @@ def test_chances_add_up(tmp_path: pathlib.Path) -> None:
     assert math.fsum(line["relegated"] for line in lines) == pytest.approx(2)
     assert math.fsum(one["chance"] for one in facts["champion"]) == pytest.approx(1)
     assert 0 < facts["remaining_days"]["early"] <= facts["remaining_days"]["late"]
+
+
+def forecast_of(file: pathlib.Path, text: str) -> str:
+    """Return what `farm season forecast` says of a season file."""
+    file.write_text(text)
+    words = ["forecast", str(file), "--runs", "4", "--seed", "1", "--processes", "1"]
+    told = testing.CliRunner().invoke(commands.farm, words)
+    assert told.exit_code == 0, told.output
+    return " ".join(told.output.split())
+
+
+def test_breaks_and_waits_are_told_apart_from_play(tmp_path: pathlib.Path) -> None:
+    """A gate of the operator has no time that could be forecast; an event of two no third place."""
+    league(tmp_path)
+    file = tmp_path / "league.toml"
+    text = file.read_text()
+    told = forecast_of(file, text)
+    assert ", 2h of it breaks; 9 in 10: " in told
+    assert "Besides" not in told
+    final = told.partition("Champion")[0].rpartition("Final")[2]
+    assert ("Plays ┃ 1 ┃ 2 ┃" in final, "┃ 3 ┃" in final) == (True, False)
+    assert "┃ 3 ┃" in told, "of the league"
+    waiting = forecast_of(file, text.replace('break = "2h"', 'break = "operator"'))
+    assert "breaks" not in waiting
+    assert "Besides, the wait until an operator opens the gate of final, however" in waiting
+    timed = forecast_of(file, text.replace('break = "2h"\n', ""))
+    assert "Besides" not in timed
 
 
 def test_what_is_over_is_certain(tmp_path: pathlib.Path) -> None:

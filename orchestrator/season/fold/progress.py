@@ -101,6 +101,19 @@ def _break_seconds(event: events.EventState, before_ms: float) -> float:
     return max(0.0, opens_at_ms - before_ms) / 1000
 
 
+def untimed_gates(state: season_state.SeasonState) -> list[str]:
+    """Return the events whose gates an operator has yet to open: no estimate counts the wait."""
+    shut = {events.Status.WAITING, events.Status.GATE}
+    return [
+        event.id
+        for event in state.events.values()
+        if event.status in shut
+        and event.spec.gated
+        and event.spec.break_ms is None
+        and (event.opens_at_ms or event.moved_to_ms) is None
+    ]
+
+
 def _total(state: season_state.SeasonState, event: events.EventState) -> int:
     expected = sum(games for _, games in pairing.remaining(state, event))
     return len(event.order) - state.cancelled(event) + expected
