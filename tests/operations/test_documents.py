@@ -161,6 +161,16 @@ def test_every_setting_of_a_role_that_a_page_names_exists() -> None:
         assert set(names.findall(page.read_text(encoding="utf-8"))) <= known, page
 
 
+def test_an_extra_of_a_file_is_asked_for_as_pipx_takes_it() -> None:
+    """Pipx (1.1 to 1.18) drops the extra, or refuses it, behind a file's name without a slash."""
+    command = re.compile(r"(?:pipx install|uvx --from) '([^']*\[embedded\])'")
+    pages = [watched_run.ROOT / "README.md", *DOCS.rglob("*.md")]
+    asked = [(page, spec) for page in pages for spec in command.findall(page.read_text("utf-8"))]
+    assert {page.name for page, _ in asked} == {"README.md", "tutorial.md"}
+    for page, spec in asked:
+        assert "/" in spec, (page, spec)
+
+
 def test_every_page_is_found_in_the_menu() -> None:
     """A page stands in the site's menu, or in the list of its folder, which does."""
     menu = (watched_run.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
