@@ -18,7 +18,8 @@ from orchestrator import commands, contract
 from orchestrator.arbiter import game_zip
 from orchestrator.broadcast.content import answers
 from orchestrator.forecast import season_simulation
-from orchestrator.season.fold import orders
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import corrections, orders
 
 FARM = testing.CliRunner()
 
@@ -81,6 +82,23 @@ def test_an_archived_season_is_written_whole(tmp_path: pathlib.Path) -> None:
     assert "1 games, 1 of them with moves" in again.output
     assert theatre.tree(site) == files
     assert scene.season.state.launched.id == "test"
+
+
+def test_a_game_that_is_played_again_is_found_under_its_own_id(tmp_path: pathlib.Path) -> None:
+    """As on the live page: its document and its PGN; those of event and season have the new one."""
+    archive, scene = archived(tmp_path)
+    season = scene.season
+    season.append(operations.pause(season.state, "ann", "a fault"))
+    season.append(corrections.replay(season.state, "league.1", "ann", "a fault"))
+    journal = archive / "test" / "journal.jsonl"
+    journal.write_bytes(season_simulation.journal_bytes(season.journal))
+    site = tmp_path / "site"
+    done = export("test", "--to", str(site), "--archive", str(archive))
+    assert done.exit_code == 0, done.output
+    assert (site / "pgn/test/games/league.1.pgn").is_file()
+    told = json.loads((site / "api/v1/seasons/test/games/league.1.json").read_bytes())
+    assert told["annulled"]
+    assert (site / "pgn/test.pgn").read_bytes() == b""
 
 
 def test_a_simulated_journal_is_written_too(tmp_path: pathlib.Path) -> None:

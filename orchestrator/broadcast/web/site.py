@@ -134,7 +134,7 @@ class Site:
     @property
     def games(self) -> int:
         """Return how many games are finished, annulled ones included."""
-        return len(list(self._finished()))
+        return len(self._finished())
 
     def write(self, progress: Progress) -> int:
         """Write all files; return how many games can be replayed."""
@@ -155,7 +155,7 @@ class Site:
         return {name: part and contract.loads(part.body) for name, part in parts_made.items()}
 
     def _write_games(self, progress: Progress) -> int:
-        finished = list(self._finished())
+        finished, counted = self._finished(), set(self._in_order())
         texts: dict[str, list[bytes]] = {}  # by event
         recorded = 0
         for number, game in enumerate(finished, start=1):
@@ -165,7 +165,8 @@ class Site:
             self._folder.write_game(self._season.id, game.id, replay)
             text = self._season.pgn(game)
             if text is not None:
-                texts.setdefault(game.event, []).append(text.rstrip(b"\n") + b"\n\n")
+                if game.id in counted:
+                    texts.setdefault(game.event, []).append(text.rstrip(b"\n") + b"\n\n")
                 self._folder.put(f"pgn/{self._season.id}/games/{game.id}.pgn", text)
             progress(number, len(finished))
         for event, of_event in texts.items():
@@ -174,11 +175,16 @@ class Site:
         self._folder.put(f"pgn/{self._season.id}.pgn", whole)
         return recorded
 
-    def _finished(self) -> Iterator[events.Game]:
+    def _finished(self) -> list[events.Game]:
+        """Return the finished games, those last in whose place another one was played."""
+        games = self._season.state.games
+        listed = [games[name] for name in dict.fromkeys([*self._in_order(), *games])]
+        return [game for game in listed if game.finished is not None]
+
+    def _in_order(self) -> Iterator[str]:
+        """Yield the games that PGN of events and season has, as the server's downloads."""
         for event in self._season.state.events.values():
-            for game in map(self._season.state.game, event.order):
-                if game.finished is not None:
-                    yield game
+            yield from event.order
 
 
 class MatchSite:
