@@ -28,6 +28,10 @@ _PLAYOFF: Final = re.compile(r"^(?P<event>.+?)tiebreak(?P<number>\d*)(?P<about>.
 _NUMBERED: Final = re.compile(r"Season_(\d+)_")
 _TESTS: Final = re.compile(r"testing\w*$")
 _SHOWN: Final = 3  # disagreements of one kind that are told one by one
+_SUBSTITUTED: Final = (
+    " (a season file does not know who came in for whom: of an event whose games are all a"
+    " substitute's, compare with a copy of the file that has the substitute in the seat)"
+)
 _CRASHES: Final = {"disconnects": contract.Ending.DISCONNECT, "stalls": contract.Ending.STALL}
 
 
@@ -308,7 +312,7 @@ class _Event:
         """Return what differs, and what could not be compared."""
         unknown = [name for name, engine in self._who.items() if engine is None]
         if unknown:
-            return [f"not in the roster: {', '.join(unknown)}"], []
+            return [f"not in the roster: {', '.join(unknown)}{_SUBSTITUTED}"], []
         field, notes = self._field()
         names = {engine for engine in self._who.values() if engine is not None}
         if field is not None and set(field) != names:

@@ -116,6 +116,42 @@ def test_an_event_that_was_played_otherwise_differs(
     assert any(told in reason for reason in found.differs)
 
 
+def test_a_substitute_is_compared_by_a_copy_of_the_file_that_has_it_in_the_seat() -> None:
+    """The file knows nobody who came in later, and says what to do; so done, the event agrees."""
+
+    def named(game: record.Game, side: str) -> str:
+        name: str = getattr(game, side)
+        return "Substitute 2" if name == out else name
+
+    event = of_today()[LEAGUE]
+    out = event.games[0].white
+    games = (
+        dataclasses.replace(game, white=named(game, "white"), black=named(game, "black"))
+        for game in event.games
+    )
+    played = of_today() | {LEAGUE: dataclasses.replace(event, games=tuple(games))}
+    differs = season.compare(loaded(), tuple(played.values()))
+    (told,) = dict(zip(played, differs, strict=True))[LEAGUE].differs
+    assert told.startswith("not in the roster: Substitute 2 (")
+    assert "a copy of the file that has the substitute in the seat" in told
+    copies = [
+        dataclasses.replace(
+            file,
+            engines=tuple(
+                spec.model_copy(update={"name": "Substitute"}) if _is(spec.name, out) else spec
+                for spec in file.engines
+            ),
+        )
+        for file in loaded()
+    ]
+    agreeing = season.compare(copies, tuple(played.values()))
+    assert dict(zip(played, agreeing, strict=True))[LEAGUE].agrees
+
+
+def _is(name: str, played_as: str) -> bool:
+    return f"{played_as} ".lower().startswith(f"{name} ".lower())
+
+
 def won(event: record.Event, engine: str) -> record.Event:
     """Let an engine win all its games."""
     results = {True: "1-0", False: "0-1"}
