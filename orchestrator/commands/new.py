@@ -1,7 +1,8 @@
-"""``farm new``: a season file from five answers, with a comment on what can be changed in it."""
+"""``farm new``: a season file from a few answers, with a comment on what can be changed in it."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -77,7 +78,7 @@ def new(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Write a season file: five questions, or the same by options.
+    """Write a season file: a few questions, or the same by options.
 
     FILE is new, such as autumn.toml; books/balanced.pgn is put beside it. The file is checked, its
     comments say what else it could hold. Each engine is started once, as in a game: the file says
@@ -87,7 +88,7 @@ def new(
     Examples:
     farm new autumn.toml
     farm new autumn.toml --engines stockfish,ethereal-chess,./mine --format round-robin --yes
-    farm new club.toml --final 4                asks, and adds a final of the first two
+    farm new club.toml --final 4                asks the rest, and adds a final of the first two
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     _refuse_taken(file)
     asks = sys.stdin.isatty() and not yes
@@ -215,14 +216,14 @@ def _write(file: pathlib.Path, answers: Answers, here: starts.Programs, *, as_js
     click.echo(f"  farm up --launch {file} --until-finished")
 
 
-# -- the five questions --------------------------------------------------------------------
+# -- the questions -------------------------------------------------------------------------
 
 
 class _Asker:
     """Gives what an option said, else asks, else takes the usual."""
 
     def __init__(self, *, asks: bool) -> None:
-        self._asks, self._number = asks, 0
+        self.asks, self._number = asks, 0
 
     def answer(
         self,
@@ -238,7 +239,7 @@ class _Asker:
         Raise ``UsageError`` where an option or the usual is refused: nobody is there to ask.
         """
         self._number += 1
-        if given is None and self._asks:
+        if given is None and self.asks:
             asked = f"{self._number}. {question}"
             return click.prompt(asked, default=usual, type=kind, value_proc=_asked_again(read))
         try:
@@ -258,11 +259,11 @@ def _asked_again(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _answers(file: pathlib.Path, given: Given, asker: _Asker, here: starts.Programs) -> Answers:
-    """Return the five answers; raise ``UsageError`` for what cannot be."""
+    """Return the answers; raise ``UsageError`` for what cannot be."""
     usual: Any = re.sub(r"[-_]+", " ", file.stem).title()
     name = asker.answer("--name", given.name, "Name of the season", usual, str)
     question = "Engines, by name or path, the strongest first"
-    usual = None if given.engines else " ".join(_playing(here)) or None
+    usual = None if given.engines else " ".join(_playing(here, asks=asker.asks)) or None
     engines = asker.answer("--engines", given.engines, question, usual, _engines_of)
     usual = "match" if len(engines) == 2 else "round-robin"
     form = functools.partial(_format_of, len(engines))
@@ -279,19 +280,36 @@ def _answers(file: pathlib.Path, given: Given, asker: _Asker, here: starts.Progr
     time = asker.answer("--time", given.time, question, TIME, _time_of)
     if given.final is not None and kind in {"match", "knockout"}:
         raise errors.UsageError(f"--final: found a {kind}, which ends with its winner")
-    if given.final is not None and given.final % 2:
-        raise errors.UsageError(f"--final: found {given.final}; allowed: {EVEN}")
-    return Answers(name, engines, kind, games, time, given.final)
+    final = None
+    if kind not in {"match", "knockout"}:
+        question = "Games of a final of the first two (an even number; 0: no final)"
+        final = asker.answer("--final", given.final, question, 0, _final_of) or None
+    return Answers(name, engines, kind, games, time, final)
 
 
-def _playing(here: starts.Programs) -> list[str]:
+def _playing(here: starts.Programs, *, asks: bool) -> list[str]:
     """Return the programs known by name that are here and play; say which ones do not."""
     installed = known_programs.installed([programs.search_path()])
+    if asks and installed:
+        click.echo(
+            f"Of the engines that are here, {', '.join(installed)}, each is started once now, to"
+            " offer those that play. What you type meanwhile is not read."
+        )
     started = here.start(installed)
+    if asks and installed:
+        _forget_typed()
     left_out = [name for name, start in started.items() if start.tried and start.problem]
     for name in left_out:
         click.echo(f"farm: {name} is here and does not play: {started[name].problem}", err=True)
     return [name for name in installed if name not in left_out]
+
+
+def _forget_typed() -> None:
+    """Drop what was typed before its question was there; Windows' console keeps it."""
+    with contextlib.suppress(ImportError):
+        import termios  # noqa: PLC0415 - Windows has none, and needs no less of this command
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 EVEN: Final = "an even number, so that both have White as often"
@@ -339,6 +357,10 @@ def _games_of(answer: str | int) -> int:
     return games
 
 
+def _final_of(answer: str | int) -> int:
+    return 0 if str(answer).strip() == "0" else _games_of(answer)
+
+
 def _time_of(answer: str) -> str:
     try:
         contract.TimeControl.parse(answer)
@@ -352,7 +374,7 @@ def _time_of(answer: str) -> str:
 
 
 def text(file: pathlib.Path, answers: Answers, protocols: Mapping[str, str]) -> str:
-    """Return the season file of five answers; ``protocols`` are known of commands."""
+    """Return the season file of these answers; ``protocols`` are known of commands."""
     identity = _slug(file.stem) or "season"
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""``farm new``: five answers become a season file that can be launched."""
+"""``farm new``: a few answers become a season file that can be launched."""
 
 from __future__ import annotations
 
@@ -222,38 +222,94 @@ def test_a_file_that_is_there_stays(tmp_path: pathlib.Path) -> None:
     assert own.read_text() == "1. e4 e5 2. Nf3 Nc6 *\n"
 
 
-def test_on_a_terminal_five_questions_are_asked(tmp_path: pathlib.Path) -> None:
+class Terminal:
+    """``farm new`` on a terminal of its own, with what it has shown there."""
+
+    def __init__(self, place: pathlib.Path, typed: str = "", games: str = "/none") -> None:
+        """Type something before the program is started."""
+        self._ours, theirs = pty.openpty()
+        main = f"from orchestrator.commands import main, programs; programs.GAMES = {games!r};"
+        command = [sys.executable, "-c", f"{main} main()", "new", "my-cup.toml"]
+        self.shown = ""
+        self.type(typed)
+        # No engine of this machine.
+        known = f"{games}:{pathlib.Path(sys.executable).parent}:/usr/bin:/bin"
+        self._process = subprocess.Popen(
+            [*command, "--name", "Autumn"],
+            cwd=place,
+            env=os.environ | {"PATH": known},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+
+    def type(self, text: str) -> None:
+        """Type a text."""
+        os.write(self._ours, text.encode())
+
+    def read_until(self, text: str) -> None:
+        """Read until a text is shown."""
+        while text not in self.shown and self._read():
+            pass
+        assert text in self.shown
+
+    def _read(self) -> bool:
+        try:
+            self.shown += os.read(self._ours, 4096).decode()
+        except OSError:  # nobody writes any more
+            return False
+        return True
+
+    def end(self) -> str:
+        """Return all that was shown, when the program has ended well."""
+        while self._read():
+            pass
+        code = self._process.wait(PATIENCE)
+        os.close(self._ours)
+        assert code == 0, self.shown
+        return self.shown
+
+
+def test_on_a_terminal_questions_are_asked(tmp_path: pathlib.Path) -> None:
     """Each with its usual answer; a wrong one is asked again, what an option says is not asked."""
-    ours, theirs = pty.openpty()
-    main = "from orchestrator.commands import main, programs; programs.GAMES = '/none'; main()"
-    command = [sys.executable, "-c", main, "new", "my-cup.toml"]
     engines = ("farm-engine", "farm-engine farm-engine")
     answers = (*engines, "Mach", "Match", "few", "5", "6", "soon", "1+1")
-    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
-    with subprocess.Popen(
-        [*command, "--name", "Autumn"], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(ours, 4096)
-            except OSError:  # nobody writes any more
-                break
-        process.wait(PATIENCE)
-    os.close(ours)
-    text = shown.decode()
-    assert process.returncode == 0, text
+    text = Terminal(tmp_path, "".join(f"{answer}\n" for answer in answers)).end()
     time_control = "5. Time control as chess writes it (3+2: 3 minutes, and 2 seconds a move)"
     for question in ("2. Engines", "3. Format", "4. Games", time_control):
         assert question in text
     assert "1. " not in text
+    assert "6. " not in text, "a match has no final"
     wrongs = ("found 1; allowed: 2 to 64", "found 'Mach'", "found 'few'", "found 5", "found 'soon'")
     for wrong in wrongs:
         assert text.count(f"Error: {wrong}") == 1, text
     season = load.load(tmp_path / "my-cup.toml").season
     assert (season.name, season.events[0].format.kind) == ("Autumn", "match")
     assert "6 games" in text
+
+
+@pytest.mark.parametrize(("answer", "events"), [("", 1), ("3\n4", 2)])
+def test_a_final_is_asked_for(tmp_path: pathlib.Path, answer: str, events: int) -> None:
+    """Nobody has to know the option; who wants none presses Enter."""
+    engines = " ".join(["farm-engine"] * 3)
+    text = Terminal(tmp_path, f"{engines}\n\n\n\n{answer}\n").end()
+    assert "6. Games of a final of the first two (an even number; 0: no final) [0]" in text
+    assert ("Error: found 3; allowed: an even number" in text) == (events == 2)
+    assert len(load.load(tmp_path / "my-cup.toml").season.events) == events
+
+
+def test_what_is_typed_while_engines_are_started_is_no_answer(place: pathlib.Path) -> None:
+    """Nobody sees it there; what is done meanwhile is said."""
+    for name in ("weiss", "seer"):
+        program(place / "bin" / name, PLAYING)
+    terminal = Terminal(place, "not an answer\n", games=str(place / "bin"))
+    terminal.read_until("2. Engines")
+    assert "Of the engines that are here, seer, weiss, each is started once now" in terminal.shown
+    terminal.type("\n" * 5)
+    assert "Error" not in terminal.end()
+    engines = load.load(place / "my-cup.toml").engines
+    assert {engine.name for engine in engines} == {"seer", "weiss"}
 
 
 @pytest.mark.parametrize(("kind", "games"), [("cup", 12), ("league", 12)])
