@@ -87,6 +87,8 @@ def season(view: Mapping[str, Any]) -> rich.console.Group:
         caption.append(f"away: {', '.join(view['away'])} (policy: {view['away_policy']})")
     if view["reason"]:
         caption.append(view["reason"])
+    if view["status"] in {"paused", "held"} and not _to_play(view):
+        caption.append("every game is played: `farm season resume` ends the season")
     if view["running"]:
         running = view["running"]
         caption.append(f"now: {running['game']} {running['white']} - {running['black']}")
@@ -100,6 +102,13 @@ def season(view: Mapping[str, Any]) -> rich.console.Group:
     # No caption of the table: that would be folded to the table's width.
     below = rich.text.Text(", ".join(caption), style="table.caption")
     return rich.console.Group(table, below)
+
+
+def _to_play(view: Mapping[str, Any]) -> bool:
+    """Say whether a season still has games to come, or places to be decided."""
+    return bool(view["decisions"]) or any(
+        event["status"] not in {"ranked", "abandoned"} for event in view["events"]
+    )
 
 
 def _allowed(event: Mapping[str, Any]) -> str:

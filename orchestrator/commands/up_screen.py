@@ -13,7 +13,7 @@ from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables
 from orchestrator.common import errors, processor
 from orchestrator.ledger import store
-from orchestrator.season import views
+from orchestrator.season import decide, views
 from orchestrator.season.fold import entries, events, openings, state
 from orchestrator.season.spec import interruption_rules
 
@@ -26,6 +26,7 @@ _REMEDIES: Final = (  # for an engine that does not start, in the order in which
     ("or take it out", "engine withdraw {engine} --event {event} --reason WHY"),
     ("then", "season resume"),
 )
+_LAST: Final = frozenset({entries.EVENT_RANKED, entries.DECIDED, entries.PAUSED})
 REFEREE: Final = 1  # cores beside the thinking engine's: the referee's, and the farm's
 
 
@@ -127,6 +128,9 @@ class Screen:
             self._console.print(f"{folded.launched.id}: {line}" if several else line)
         if kind in {entries.EVENT_RANKED, entries.DECIDED} and not self._quiet:
             self._console.print(tables.standings(views.standings(folded, data["event"])))
+        if kind in _LAST and decide.waits_to_end(folded):
+            resume = self._command(f"season resume {folded.launched.id}")
+            self._console.print(f"every game is played: {resume} ends the season")
         if kind == entries.HELD:
             self._console.print(f"held: {data['reason']}", style="bold red")
         if kind == entries.GAME_FINISHED and data["ending"] == contract.Ending.TIME:

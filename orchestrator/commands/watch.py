@@ -178,8 +178,8 @@ class Screen:
             parts.append(f"{event.spec.name} {done.played}/{done.total}{left}")
         if asked := ", ".join(awaited.decision for awaited in decisions.outstanding(seen)):
             parts.append(f"the organizers must decide {asked} (`farm season decisions`)")
-        if seen.abandoned or seen.held or seen.paused:
-            parts.append(seen.abandoned or seen.held or seen.paused)
+        if reason := seen.abandoned or ("" if seen.over else seen.held or seen.paused):
+            parts.append(reason)
         if seen.finished:
             parts.append(f"champion: {views.name(seen, seen.champion)}")
         return rich.text.Text("  |  ".join(parts))

@@ -3,8 +3,8 @@
 Pure: the state is only read, the time is an argument, draws follow from the season's
 seed. The caller journals what is returned, applies it and asks again until nothing
 comes. Each answer rests on journaled facts alone, so it does not matter where a crash
-cuts the journal. A paused or held season starts no event and no game; rankings,
-promotions and gates go on.
+cuts the journal. A paused or held season starts no event and no game, and does not end, so
+that a protest about its last game can be acted on; rankings, promotions and gates go on.
 
 Order of events: a started event is played to its end before another one starts, in the
 order of the file; only an event that still waits lets a later one go first.
@@ -213,8 +213,14 @@ def _may_start(event: events.EventState) -> bool:
     return ungated or event.status is events.Status.OPEN
 
 
+def waits_to_end(state: season_state.SeasonState) -> bool:
+    """Say whether only a pause, or a hold, keeps a season from its end."""
+    still = bool(state.paused or state.held) and not state.over
+    return still and all(event.settled for event in state.events.values())
+
+
 def _season_end(state: season_state.SeasonState) -> list[contract.Draft]:
-    if not all(event.settled for event in state.events.values()):
+    if state.paused or state.held or not all(event.settled for event in state.events.values()):
         return []
     champion = state.final.rows[0].engine
     fact = entries.SeasonFinished(champion=champion, seed=state.launched.seed)

@@ -61,7 +61,7 @@ def season(state: season_state.SeasonState) -> dict[str, Any]:
         "name": state.launched.season.name,
         "hall": state.hall,
         "status": status(state),
-        "reason": state.abandoned or state.held or state.paused,
+        "reason": state.abandoned or ("" if state.over else state.held or state.paused),
         "launched_ms": state.launched_ms,
         "seed_sha256": state.launched.seed_sha256,
         "seed": state.launched.seed if state.over else None,

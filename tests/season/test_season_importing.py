@@ -296,6 +296,9 @@ def test_a_season_is_launched_anew_with_what_was_played(tmp_path: Path) -> None:
     plan = planned(new, final, now_ms=old.now_ms)
     assert entries.EVENT_STARTED in [draft.kind for draft in plan.drafts]
     new.append(plan.drafts)
+    assert not new.state.over, "it can be corrected before it ends"
+    new.append(operations.resume(new.state, "ann", "all is taken over"))
+    new.settle()
     assert new.state.champion == old.state.champion
     assert [game.finished.ended_ms for game in new.state.games.values() if game.finished] == [
         game.finished.ended_ms for game in old.state.games.values() if game.finished

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import orchestrator
 from orchestrator import contract
 from orchestrator.common import errors
-from orchestrator.season import blockers, decide, interruption
+from orchestrator.season import blockers, decide, interruption, views
 from orchestrator.season.amend import amending, operations
 from orchestrator.season.file import load
-from orchestrator.season.fold import events, orders, state
+from orchestrator.season.fold import corrections, entries, events, orders, state
 from orchestrator.season.spec import seeded_random
 
 DEMO = Path(orchestrator.__file__).parent / "seasons" / "demo.toml"
@@ -186,6 +186,36 @@ def test_a_pause_starts_nothing_new(loaded: load.Loaded) -> None:
     for refused in (operations.pause, operations.resume, operations.abort):
         with pytest.raises(errors.RefusedError, match="season is over"):
             refused(paused.state, "ann", "late")
+
+
+@pytest.mark.parametrize("still", ["paused", "held"])
+def test_a_season_does_not_end_while_it_stands_still(loaded: load.Loaded, still: str) -> None:
+    """A protest about the last game is decided between its end and ``resume``: the season waits."""
+    season = driver.Driver.launched(loaded, driver.drawn).play(15)
+    game = season.state.ready_game() or ""
+    attempt = season.start(game)
+    if still == "paused":
+        season.append(operations.pause(season.state, "ann", "a protest"))
+    else:
+        held = entries.Held(reason="a sick host")
+        season.append([contract.Draft.of(entries.HELD, held)])
+    season.finish(game, attempt, ("1/2-1/2", driver.Ending.THREEFOLD))
+    season.settle()
+    assert season.state.events["final"].status is events.Status.RANKED
+    assert not season.state.over
+    assert views.season(season.state)["waits"][0]["for"] in {"pause", "hold"}
+    first, second = (row.engine for row in season.state.final.rows)
+    won = "1-0" if season.state.game(game).white == second else "0-1"
+    now = season.state
+    season.append(corrections.adjudicate(now, game, won, "ann", "a protest", ("final",)))
+    season.settle()
+    assert (season.state.final.rows[0].engine, season.state.over) == (second, False)
+    season.append(operations.resume(season.state, "ann", "decided"))
+    season.settle()
+    assert season.state.champion == second != first
+    assert views.season(season.state)["reason"] == ""
+    with pytest.raises(errors.RefusedError, match="season import"):
+        operations.pause(season.state, "ann", "late")
 
 
 def test_the_game_in_flight_ends_during_a_pause(loaded: load.Loaded) -> None:

@@ -173,7 +173,11 @@ class SeasonState:
         """Raise ``RefusedError`` once the season is over."""
         self.require_not_abandoned()
         if self.finished:
-            raise errors.RefusedError(f"the season is over; its champion is {self.champion}")
+            raise errors.RefusedError(
+                f"the season is over; its champion is {self.champion}. It can no longer be changed:"
+                " another season can take its games over (`farm season import`, in"
+                " docs/how-to/change-a-rule.md), and correct them before it ends"
+            )
 
     def require_not_abandoned(self) -> None:
         """Raise ``RefusedError`` once the organizers have ended the season before its end."""
