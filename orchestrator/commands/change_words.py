@@ -6,12 +6,13 @@ them whole.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from orchestrator.commands import tables
 from orchestrator.season import consequences
-from orchestrator.season.fold import entries
+from orchestrator.season.fold import entries, state
 
 LISTED: Final = 8  # of a kind, in one line
 UNCHANGED: Final = " (nothing was changed)"  # behind what a dry run says
@@ -29,6 +30,14 @@ def unchanged(*, dry_run: bool) -> str:
     return UNCHANGED if dry_run else ""
 
 
+def until_resumed(now: state.SeasonState) -> str:
+    """Say that nothing begins in a season that is paused or held, '' in another one."""
+    if not now.paused and not now.held:
+        return ""
+    still = f"held: {now.held}" if now.held else f"paused: {now.paused}"
+    return f"; no game begins before `farm season resume` ({still})"
+
+
 def lines(change: consequences.Consequences, *, dry_run: bool, about: str = "") -> Iterator[str]:
     """Yield what an act changes, what follows from it, and whether it can be taken back.
 
@@ -42,8 +51,14 @@ def lines(change: consequences.Consequences, *, dry_run: bool, about: str = "") 
     for event in change.events:
         will = tense("will be", "is now", dry_run=dry_run)
         yield f"event {event.event} {will} {event.after}, it was {event.before}"
+    for gate in change.gates:
+        gone = tense("will be dropped", "is dropped", dry_run=dry_run)
+        yield (
+            f"the time set for the gate before {gate.event}, {tables.moment(gate.opens_at_ms)},"
+            f" {gone}; `farm season amend gate {gate.event}` sets it again"
+        )
     if change.follows:
-        yield f"what follows: {'; '.join(map(_follow, change.follows))}"
+        yield f"what follows: {'; '.join(map(_follow, _joined(change.follows)))}"
     if change.next_game:
         yield f"the next game {tense('will be', 'is', dry_run=dry_run)} {change.next_game}"
     if change.taken_back_by:
@@ -81,6 +96,7 @@ def _groups(games: Sequence[consequences.GameChange], *, dry_run: bool) -> Itera
     """Yield a line for all games of which the same becomes."""
     becomes: tuple[tuple[Callable[[consequences.GameChange], bool], str, str], ...] = (
         (_is_annulled, "will be annulled", "annulled"),
+        (_loses_its_result, "will lose the result that was set", "lost the result that was set"),
         (lambda game: game.after == consequences.CANCELLED, "will be cancelled", "cancelled"),
         (lambda game: game.before == consequences.NO_GAME, "will be played", "to be played"),
         (_hands, "will change hands", "changed hands"),
@@ -96,7 +112,11 @@ def _groups(games: Sequence[consequences.GameChange], *, dry_run: bool) -> Itera
 
 
 def _is_annulled(game: consequences.GameChange) -> bool:
-    return game.after == consequences.ANNULLED != game.before
+    return game.after == consequences.ANNULLED != game.before and game.played
+
+
+def _loses_its_result(game: consequences.GameChange) -> bool:
+    return game.after == consequences.ANNULLED != game.before and not game.played
 
 
 def _hands(game: consequences.GameChange) -> bool:
@@ -137,6 +157,16 @@ def _number(points: float | None) -> str:
     return "no seat" if points is None else f"{points:g}"
 
 
+def _joined(follows: Iterable[consequences.Follow]) -> Iterable[consequences.Follow]:
+    """Count games that the same becomes of together: an event's rounds are paired one by one."""
+    joined: dict[tuple[object, ...], consequences.Follow] = {}
+    for number, fact in enumerate(follows):
+        key = (fact.kind, fact.event) if fact.games else (number,)
+        games = joined[key].games if key in joined else 0
+        joined[key] = dataclasses.replace(fact, games=games + fact.games)
+    return joined.values()
+
+
 def _follow(fact: consequences.Follow) -> str:
     """Say a fact that the farm decides next."""
     event, engines = fact.event, ", ".join(fact.engines)
@@ -144,16 +174,17 @@ def _follow(fact: consequences.Follow) -> str:
         opens = tables.moment(fact.opens_at_ms)
         waits = f"waits for you (`farm season open-gate {event}`)"
         return f"the gate before {event} {f'opens {opens}' if opens else waits}"
+    games = f"{fact.games} games of {event} are" if fact.games != 1 else f"1 game of {event} is"
     said = {
         entries.EVENT_RANKED: f"{event} is ranked: {engines}",
         entries.PROMOTED: f"{engines} {'go' if len(fact.engines) > 1 else 'goes'} on to {fact.to}",
         entries.DECISION_NEEDED: f"the organizers are asked {fact.to} (`farm season decisions`)",
         entries.EVENT_ADDED: f"playoff {event} is added",
-        entries.GAMES_CANCELLED: f"{fact.games} games of {event} are cancelled",
+        entries.GAMES_CANCELLED: f"{games} cancelled",
         entries.ENGINE_EXCLUDED: f"{engines} leaves {event}",
         entries.GATE_OPENED: f"the gate before {event} opens",
         entries.EVENT_STARTED: f"{event} begins",
-        entries.GAMES_PAIRED: f"{fact.games} games of {event} are paired",
+        entries.GAMES_PAIRED: f"{games} paired",
         entries.SEASON_FINISHED: f"the season is over, its champion is {engines}",
     }
     return said.get(fact.kind, f"{fact.kind.replace('_', ' ')} {event}".strip())

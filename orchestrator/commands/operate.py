@@ -23,7 +23,7 @@ from orchestrator.common import errors
 from orchestrator.ledger import api, store
 from orchestrator.season import consequences
 from orchestrator.season.amend import amending, operations
-from orchestrator.season.fold import entries, state
+from orchestrator.season.fold import entries, progress, state
 
 SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.link.hold)
 
@@ -50,6 +50,12 @@ def pause(at: str | None, act: season_change.Act) -> None:
     if now.running is not None:
         game = consequences.named(now, now.running.game)
         sentence += f"; {game} is in flight and is played to its end"
+        planned = progress.of_season(now)
+        if planned.total - planned.played == 1:
+            sentence += (
+                ". No game is planned behind it: the season does not end before"
+                " `farm season resume`, so that it can be corrected"
+            )
     act.report(done, {"paused": True}, sentence)
 
 
@@ -100,6 +106,7 @@ def open_gate(event: str, act: season_change.Act) -> None:
         lambda now, now_ms: operations.open_gate(now, event, act.by, act.reason, now_ms)
     )
     sentence = f"the gate before {event} {act.tense('will be', 'is')} open"
+    sentence += change_words.until_resumed(done.before)
     act.report(done, {"event": event, "opened": True}, sentence)
 
 
@@ -128,7 +135,10 @@ def abort(then: entries.Then | None, act: season_change.Act) -> None:
     report = {"game": running.game, "attempt": running.attempt}
     game = consequences.named(done.before, running.game)
     ends = act.tense("will end", "ends")
-    sentence = f"the running attempt at {game} {ends} as an interruption; {_becomes(done, then)}"
+    sentence = (
+        f"the running attempt at {game} {ends} as an interruption, unless the game is over before"
+        f" its hall renews its lease (within 10 s, FARM_BEAT_SECONDS); {_becomes(done, then)}"
+    )
     act.report(done, report, sentence)
 
 

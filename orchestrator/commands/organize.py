@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, season_change, shell_offers
+from orchestrator.commands import change_words, common, season_change, shell_offers
 from orchestrator.ledger import api
-from orchestrator.season import consequences, interruption
+from orchestrator.season import consequences, interruption, published
 from orchestrator.season import decisions as season_decisions
 from orchestrator.season.fold import corrections, disqualification, entries, events, state
 
@@ -80,7 +80,8 @@ def decide(decision: str, chosen: str, act: season_change.Act) -> None:
     )
     report = {"decision": decision, "choose": engines}
     will = act.tense("will be decided", "is decided")
-    act.report(done, report, f"{decision} {will}: {', '.join(engines)}")
+    sentence = f"{decision} {will}: {', '.join(engines)}"
+    act.report(done, report, sentence + change_words.until_resumed(done.before))
 
 
 def _decide_interruption(question: str, choice: str, act: season_change.Act) -> None:
@@ -218,6 +219,8 @@ def _correct(
     again = "".join(f", as {fact['replay']}" for fact in voided if fact["replay"])
     if again and name == "void":
         again = f"; a match has all its games (S16-8a): it is played again{again}"
+    if name == "replay" and published.unplayed(done.before.game(report["game"])):
+        becomes = ("will be played after all", "is to be played after all")
     about = report.get("engine") or _game(done.before, report["game"])
     sentence = f"{about} {agreed.tense(*becomes)}{again}{_crash(done)}"
     about_game = report.get("game", "") if "result" in report else ""

@@ -13,8 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season import decide, views
-from orchestrator.season.fold import amendment_entries, engine_update_entries, entries, pairing
+from orchestrator.season import blockers, decide, published, views
+from orchestrator.season.fold import (
+    amendment_entries,
+    corrections,
+    engine_update_entries,
+    entries,
+    pairing,
+)
 from orchestrator.season.fold import events as season_events
 from orchestrator.season.fold import state as season_state
 
@@ -29,6 +35,7 @@ STEPS: Final = 200  # facts that are decided one after the other; more is a faul
 _ADJUDICATE: Final = (
     "`farm game adjudicate` sets another result, `farm game replay` has it played again"
 )
+_UNDONE: Final = "; decisions, gates and games that --cascade took back do not come back"
 # How an act is taken back, by the kind of its fact; one that is not here cannot be.
 _BACK: Final[Mapping[str, str]] = {
     entries.PAUSED: "`farm season resume`",
@@ -50,7 +57,8 @@ _BACK: Final[Mapping[str, str]] = {
 class GameChange:
     """A game with its players' names; ``before`` and ``after`` are a result or one of the words.
 
-    ``was_ended`` and ``ended`` say how it came to its result, '' without one.
+    ``was_ended`` and ``ended`` say how it came to its result, '' without one; ``played`` is false
+    where people have set the result ``before`` of a game that nobody played.
     """
 
     game: str
@@ -61,6 +69,7 @@ class GameChange:
     after: str
     was_ended: str
     ended: str
+    played: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,11 +86,19 @@ class ScoreChange:
 
 @dataclasses.dataclass(frozen=True)
 class EventChange:
-    """Where an event stands."""
+    """Where an event stands, once the farm has decided what it decides next."""
 
     event: str
     before: str
     after: str
+
+
+@dataclasses.dataclass(frozen=True)
+class GateDropped:
+    """A time that people have set for the gate before an event, and that counts no longer."""
+
+    event: str
+    opens_at_ms: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +123,7 @@ class Consequences:
     follows: tuple[Follow, ...]
     next_game: str
     taken_back_by: str  # the commands that do it, '' where it cannot be taken back
+    gates: tuple[GateDropped, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -116,31 +134,39 @@ class Consequences:
 class _Seen:
     """Of a season what is compared."""
 
-    games: Mapping[str, tuple[str, str, str, str]]  # white, black, standing, how it ended
+    games: Mapping[str, tuple[str, str, str, str, bool]]  # white, black, standing, end, played
     tables: Mapping[str, Mapping[str, tuple[float, int]]]  # points and place
-    statuses: Mapping[str, str]
 
 
 def of(
     before: season_state.SeasonState, drafts: Sequence[contract.Draft], now_ms: int
 ) -> Consequences:
     """Return what the facts of an act change in a season, which stays as it is."""
-    after = copy.deepcopy(before)
+    after, anyway = copy.deepcopy(before), copy.deepcopy(before)
     _apply(after, drafts, now_ms)
     old, new = _seen(before), _seen(after)
     games = tuple(_games(after, old, new))
-    scores, statuses = tuple(_scores(old, new)), tuple(_events(old, new))
-    due_anyway = _decided(copy.deepcopy(before), now_ms) if decide.decide(before, now_ms) else []
+    scores, gates = tuple(_scores(old, new)), tuple(_gates_dropped(before, after, now_ms))
+    due_anyway = _decided(anyway, now_ms)
     follows = [draft for draft in _decided(after, now_ms) if draft not in due_anyway]
-    next_game = after.ready_game() or ""
+    next_game = _next_game(after)
     return Consequences(
         games=games,
         scores=scores,
-        events=statuses,
+        events=tuple(_events(anyway, after)),
         follows=tuple(map(_follow, follows)),
-        next_game="" if next_game == before.ready_game() else next_game,
-        taken_back_by=_taken_back_by(drafts),
+        next_game="" if next_game == _next_game(before) else next_game,
+        taken_back_by="" if after.over else _taken_back_by(after, drafts),
+        gates=gates,
     )
+
+
+def _next_game(state: season_state.SeasonState) -> str:
+    """Return the game that will be begun next, behind one in flight; '' where none may begin."""
+    if state.ready_game() is None:
+        return ""
+    coming = blockers.coming(state)
+    return "" if coming is None else str(coming["game"])
 
 
 def stilled(state: season_state.SeasonState) -> season_state.SeasonState:
@@ -197,6 +223,7 @@ def _seen(state: season_state.SeasonState) -> _Seen:
                 game.black,
                 standing(state, game),
                 "" if game.finished is None else game.finished.ending.value,
+                not published.unplayed(game),
             )
             for game in state.games.values()
         },
@@ -205,14 +232,13 @@ def _seen(state: season_state.SeasonState) -> _Seen:
             for event in state.events.values()
             if event.entrants
         },
-        statuses={event.id: event.status.value for event in state.events.values()},
     )
 
 
 def _games(after: season_state.SeasonState, old: _Seen, new: _Seen) -> Iterator[GameChange]:
-    nothing = ("", "", NO_GAME, "")
-    for game_id, (white, black, now, ended) in new.games.items():
-        was_white, was_black, was, was_ended = old.games.get(game_id, nothing)
+    nothing = ("", "", NO_GAME, "", True)
+    for game_id, (white, black, now, ended, _) in new.games.items():
+        was_white, was_black, was, was_ended, played = old.games.get(game_id, nothing)
         if (was_white, was_black, was, was_ended) == (white, black, now, ended):
             continue
         event = after.games[game_id].event
@@ -225,6 +251,7 @@ def _games(after: season_state.SeasonState, old: _Seen, new: _Seen) -> Iterator[
             after=now,
             was_ended=was_ended,
             ended=ended,
+            played=played,
         )
 
 
@@ -241,11 +268,23 @@ def _scores(old: _Seen, new: _Seen) -> Iterator[ScoreChange]:
                 )
 
 
-def _events(old: _Seen, new: _Seen) -> Iterator[EventChange]:
-    for event, status in new.statuses.items():
-        was = old.statuses.get(event, status)
-        if was != status:
-            yield EventChange(event, was, status)
+def _events(
+    before: season_state.SeasonState, after: season_state.SeasonState
+) -> Iterator[EventChange]:
+    for event in after.events.values():
+        was = before.events.get(event.id, event).status
+        if was is not event.status:
+            yield EventChange(event.id, was.value, event.status.value)
+
+
+def _gates_dropped(
+    before: season_state.SeasonState, after: season_state.SeasonState, now_ms: int
+) -> Iterator[GateDropped]:
+    """Yield the times ahead that were set for gates, and that an event that begins again lacks."""
+    for event in after.events.values():
+        was_ms = before.events[event.id].moved_to_ms if event.id in before.events else None
+        if was_ms is not None and was_ms > now_ms and event.moved_to_ms is None:
+            yield GateDropped(event.id, was_ms)
 
 
 def _follow(draft: contract.Draft) -> Follow:
@@ -268,18 +307,35 @@ def _follow(draft: contract.Draft) -> Follow:
     )
 
 
-def _taken_back_by(drafts: Sequence[contract.Draft]) -> str:
+def _taken_back_by(after: season_state.SeasonState, drafts: Sequence[contract.Draft]) -> str:
     ways = [
-        _way(draft)
+        _way(after, draft)
         for draft in drafts
-        if draft.kind != entries.ATTEMPT_JUDGED or len(drafts) == 1  # its result can be changed
+        if draft.kind != entries.EVENTS_UNDONE
+        and (draft.kind != entries.ATTEMPT_JUDGED or len(drafts) == 1)  # its result can be changed
     ]
-    return ways[0] if ways and all(ways) else ""
+    if not ways or not all(ways):
+        return ""
+    undone = any(draft.kind == entries.EVENTS_UNDONE for draft in drafts)
+    return ways[0] + (_UNDONE if undone else "")
 
 
-def _way(draft: contract.Draft) -> str:
+def _way(after: season_state.SeasonState, draft: contract.Draft) -> str:
+    if draft.kind == entries.DECIDED:
+        return _asked_again(after, str(draft.data["event"]))
     if draft.kind == entries.GAME_VOIDED and not draft.data["replay"]:
         return "`farm game adjudicate` gives it a result"
     if draft.kind == amendment_entries.ENGINE_REPLACED and draft.data["played"] == "keep":
         return "`farm season amend engine` can give the seat back"
     return _BACK.get(draft.kind, "")
+
+
+def _asked_again(after: season_state.SeasonState, event_id: str) -> str:
+    """Say how a decision on an event's table is asked again: that is ranked again."""
+    parts = after.events[event_id].parts
+    event = event_id if parts is None else parts.event
+    built = ",".join(corrections.hanging(after, event))
+    return (
+        f"`farm game adjudicate --cascade {built}` of a game of {event}, with another result or the"
+        f" one that it has: {event} is ranked again, and the organizers are asked again"
+    )

@@ -16,6 +16,7 @@ from orchestrator import contract
 from orchestrator.commands import change_words
 from orchestrator.ledger import store
 from orchestrator.season import consequences
+from orchestrator.season.fold import state
 
 farm, play = harness.farm, on_paper.play
 WHY = ("--by", "ann", "--reason", "a question")
@@ -119,12 +120,110 @@ def test_what_the_farm_does_next_is_said(ledger: store.RedisLedger) -> None:
     said = dry("decide", "league:place-1", "--choose", "e3,e1")
     assert "league:place-1 will be decided: e3, e1\n" in said
     assert "what follows: e3, e1 go on to final; the gate before final opens" in said
-    assert NO_WAY_BACK in said
+    assert NO_WAY_BACK not in said
     play(ledger, 0)
     farm("pause")
     undone = dry("adjudicate", "league.1", "--result", "1-0", "--cascade", "league")
-    assert "event league will be running, it was ranked\n" in undone
+    assert "event league" not in undone, "it is ranked again a moment later"
     assert "what follows: league is ranked: e1, " in undone
+
+
+def test_a_decision_is_taken_back_as_it_says(ledger: store.RedisLedger) -> None:
+    """The command that it names asks the organizers again; a gate's time that falls is told."""
+    play(ledger, 12)
+    said = farm("decide", "league:place-1", "--choose", "e3,e1", *WHY)
+    named = re.search("it can be taken back: `farm (.*?)` of a game of league", said)
+    assert named is not None
+    play(ledger, 0)
+    assert "no decision is waiting" in farm("decisions")
+    farm("amend", "gate", "final", "--at", "2036-01-02T18:00+00:00", *WHY)
+    farm("pause")
+    words = (*named[1].split(), "league.1", "--result", "1/2-1/2")
+    before, after = dry(*words), farm(*words, *WHY)
+    gate = r"the time set for the gate before final, 2036-01-0[23] .*{}; `farm season amend gate"
+    assert re.search(gate.format("will be dropped"), before)
+    assert re.search(gate.format("is dropped"), after)
+    assert "that --cascade took back do not come back" in before
+    assert "the organizers are asked league:place-1" in before
+    play(ledger, 0)
+    assert "choose 2 of e1, e2, e3, e4" in farm("decisions")
+    assert "no game begins before `farm season resume`" in dry(
+        "decide", "league:place-1", "--choose", "e3,e1"
+    )
+
+
+def test_a_pause_during_the_last_game_keeps_the_season_open(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, and so do status and resume; what was the last result is corrected meanwhile."""
+    season = driver.season_text(engines=2).replace('break = "10m"\n', "")
+    with on_paper.launched(tmp_path, monkeypatch, season) as ledger:
+        assert "No game is planned behind it" not in begin(ledger, play(ledger, 0))
+        farm("resume")
+        begun = play(ledger, 5)
+        assert "the season does not end before `farm season resume`" in begin(ledger, begun)
+        game = begun.ready_game() or ""
+        fact = driver.finished(game, f"{game}-a", ("1/2-1/2", driver.Ending.THREEFOLD))
+        now = play(ledger, 0)
+        ledger.append("test", now.seq, [contract.Draft.of("game_finished", fact)], "worker")
+        assert not play(ledger, 0).over
+        assert "every game is played: `farm season resume` ends the season" in farm("status")
+        farm("adjudicate", "final.1", "--result", "1-0", "--cascade", "final", *WHY)
+        play(ledger, 0)
+        resumed = dry("resume")
+        assert "what follows: the season is over, its champion is e" in resumed
+        assert NO_WAY_BACK in resumed
+        farm("resume")
+        assert play(ledger, 0).over
+        assert "a protest" not in farm("status")
+        assert "`farm season import`" in farm("pause", code=3)
+
+
+def begin(ledger: store.RedisLedger, folded: state.SeasonState) -> str:
+    """Begin the game that is ready, pause the season, and return what the pause says."""
+    game = folded.ready_game() or ""
+    fact = contract.AttemptStarted(
+        game=game, attempt=f"{game}-a", hall=driver.HALL, lane="", host="host", worker="worker"
+    )
+    ledger.append("test", folded.seq, [contract.Draft.of("attempt_started", fact)], "worker")
+    return farm("pause", "--reason", "a protest")
+
+
+def test_resume_names_the_game_behind_the_one_in_flight(ledger: store.RedisLedger) -> None:
+    """The pause has said that league.1 is played to its end: it is not the next one."""
+    begin(ledger, play(ledger, 0))
+    assert "the next game will be league.2\n" in dry("resume")
+
+
+def test_games_that_are_paired_are_counted_together(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An event's rounds are paired one by one: one sum is said, and that a pause keeps it back."""
+    season = driver.season_text().replace('id = "league"', 'id = "league"\nbreak = "operator"')
+    with on_paper.launched(tmp_path, monkeypatch, season) as ledger:
+        play(ledger, 0)
+        said = dry("open-gate", "league")
+        assert "league begins; 12 games of league are paired\n" in said
+        assert "event league will be running, it was gate\n" in said
+        farm("pause", "--reason", "lunch")
+        waits = "; no game begins before `farm season resume` (paused: lunch)\n"
+        assert f"will be open{waits}" in dry("open-gate", "league")
+        farm("open-gate", "league", *WHY)
+        assert "league begins; 12 games of league are paired\n" in dry("resume")
+
+
+def test_a_result_that_was_set_without_play_is_not_played_again(
+    ledger: store.RedisLedger,
+) -> None:
+    """Nobody has played it: it is played after all, and no game is annulled."""
+    play(ledger, 1)
+    farm("pause")
+    farm("adjudicate", "league.3", "--result", "1-0", *WHY)
+    said = dry("replay", "league.3")
+    assert ", will be played after all, as league.3.replay1\n" in said
+    assert "1 game will lose the result that was set: league.3 (" in said
+    assert "again, as" not in said
+    assert "annulled" not in said
 
 
 def test_a_preview_needs_no_pause_and_says_that_the_act_does(ledger: store.RedisLedger) -> None:
@@ -208,6 +307,7 @@ def test_a_pause_is_told_in_its_tense(ledger: store.RedisLedger) -> None:
     assert "it can be taken back: `farm season resume`" in said
     ended = dry("abort")
     assert "attempt at league.1 (Engine 1 - Engine 4) will end as an interruption" in ended
+    assert "unless the game is over before its hall renews its lease" in ended
     assert "the game is played on from its position" in ended
     assert "begins again after its opening" in dry("abort", "--then", "restart")
     assert "test is paused" in farm("pause")
