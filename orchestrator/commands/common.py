@@ -16,8 +16,9 @@ import click
 from orchestrator import contract
 from orchestrator.commands import shell_offers
 from orchestrator.common import errors, output
-from orchestrator.ledger import address, api, embedded_redis, farm_journal, store
+from orchestrator.ledger import address, api, embedded_redis, farm_journal, services, store
 from orchestrator.season import current
+from orchestrator.season.file import wording
 from orchestrator.season.fold import entries, state
 from orchestrator.serve import archive
 
@@ -183,6 +184,19 @@ def emptied(launched: Sequence[str]) -> dict[str, str]:
         " Stop `farm serve` if it runs, then `farm restore` brings it back"
     )
     return dict.fromkeys(gone, reason)
+
+
+def silence(report: services.Serve | None, now_ms: int) -> str:
+    """Say that no ``farm serve`` is at work, by its last report; '' where one is, or never was."""
+    silent = 0.0 if report is None else (now_ms - report.at_ms) / 1000
+    if report is None or silent <= services.SILENT_SECONDS:
+        return ""
+    where = f" on {report.host}" if report.host else ""
+    return (
+        f"no `farm serve` has been at work for {wording.duration(silent)}: nothing is decided and"
+        f" no game offered. The last one ran{where}; start `farm up` there again, on hosts"
+        " `sudo systemctl start farm-serve`"
+    )
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from orchestrator import commands
 from orchestrator.commands import common, tables
 from orchestrator.commands import log as season_log
 from orchestrator.common import errors, output
-from orchestrator.ledger import store
+from orchestrator.ledger import services, store
 from orchestrator.season import audit_log, consequences, decisions, interruption, views
 from orchestrator.season.fold import disqualification, events, own_book, state, vacancies
 
@@ -156,7 +156,8 @@ class Picture:
 def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Iterator[Waiting]:
     """Yield what waits for a person, the most urgent first.
 
-    ``holds`` are the hall's own, ``alarm`` what ``farm serve`` says of the season.
+    ``holds`` are the hall's own, ``alarm`` what ``farm serve`` says of the season, or that it is
+    not at work.
     """
     if alarm:
         yield Waiting(f"ALARM: {alarm}")
@@ -220,11 +221,13 @@ class Look:
         if running := seen["running"]:
             title += f", now {running['game']} {running['white']} - {running['black']}"
         holds = ledger.holds(f"hall:{now.hall}")
+        serve = services.read(ledger, services.SERVE, services.Serve)
+        silence = "" if now.over else common.silence(serve, ledger.now_ms())
         begun = [event for event in now.events.values() if event.entrants]
         return Picture(
             season=name,
             title=title,
-            waiting=tuple(waiting(now, holds, ledger.alarms().get(name, ""))),
+            waiting=tuple(waiting(now, holds, ledger.alarms().get(name, silence))),
             games=tuple(_games(now, ledger.now_ms())),
             acts=tuple(season_log.line(act) for act in self._acts[-ACTS_SHOWN:]),
             table=tables.standings(views.standings(now, begun[-1].id)) if begun else "",

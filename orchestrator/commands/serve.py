@@ -24,7 +24,6 @@ from orchestrator.testmatch import kept
 
 log = structlog.get_logger()
 
-SILENT_SECONDS = 60.0  # s: six of its beats
 LOOK_SECONDS: Final = 2.0  # s: between two looks for test matches that were submitted
 AGAIN_SECONDS: Final = 30.0  # s: until what keeps them is started again after it has failed
 END_SECONDS: Final = 10.0  # s: what keeps them ends within a pass
@@ -63,11 +62,9 @@ def _check() -> None:
         report, now_ms = reports.read(ledger, reports.SERVE, reports.Serve), ledger.now_ms()
     if report is None:
         raise errors.RefusedError("no `farm serve` has ever reported here; start it")
+    if silence := common.silence(report, now_ms):
+        raise errors.RefusedError(silence)
     silent = (now_ms - report.at_ms) / 1000
-    if silent > SILENT_SECONDS:
-        raise errors.RefusedError(
-            f"`farm serve` on {report.host} has reported nothing for {silent:.0f} s; start it again"
-        )
     click.echo(f"farm serve on {report.host} reported {silent:.0f} s ago, build {report.version}")
 
 

@@ -27,8 +27,8 @@ OVER: Final = frozenset({"finished", "abandoned"})  # statuses of seasons that w
 def status(season: str | None, *, as_json: bool) -> None:
     """Show seasons, all or one, and halls: what is played, what is blocked and why.
 
-    Exit code 3: something needs a person, such as a Redis that has lost entries. The line that
-    begins with ALARM says what is wrong, and what to type.
+    Exit code 3: something needs a person, such as a Redis that has lost entries, or seasons that
+    no `farm serve` plays on. The line that begins with ALARM says what is wrong, and what to type.
 
     Example: farm status --json
     """
@@ -43,7 +43,12 @@ def status(season: str | None, *, as_json: bool) -> None:
         failed = {
             heartbeat.hall for heartbeat in hosts.values() if heartbeat.problem and heartbeat.hall
         }
-        clocks, unsafe = _clocks(ledger, hosts), _unsafe(ledger)
+        serve = services.read(ledger, services.SERVE, services.Serve)
+        silence = common.silence(serve, ledger.now_ms())
+        if silence and any(seen["status"] not in OVER for seen in seasons):
+            alarms["farm serve"] = silence
+        clocks = _clocks(serve, hosts)
+        unsafe = [] if serve is None else list(serve.unsafe)  # as it saw Redis' settings last
         names = sorted({*ledger.halls(), *failed})
         halls = [seen for name in names if (seen := _hall(ledger, name, hosts, alarms)) is not None]
     if as_json:
@@ -60,20 +65,13 @@ def status(season: str | None, *, as_json: bool) -> None:
         click.get_current_context().exit(errors.LedgerDamagedError.exit_code)
 
 
-def _clocks(ledger: store.RedisLedger, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
+def _clocks(serve: services.Serve | None, hosts: Mapping[str, vitals.Vitals]) -> dict[str, float]:
     """Return the hosts whose clock is not Redis', with the seconds that they are ahead of it."""
     skews = {host: host_vitals.clock_skew_seconds for host, host_vitals in hosts.items()}
-    serve = services.read(ledger, services.SERVE, services.Serve)
     if serve is not None:
         skews.setdefault(serve.host, serve.clock_skew_seconds)
     measured = {host: skew for host, skew in skews.items() if skew is not None}
     return {host: skew for host, skew in measured.items() if abs(skew) > vitals.SKEW_SECONDS}
-
-
-def _unsafe(ledger: store.RedisLedger) -> list[str]:
-    """Return what of Redis' settings can lose a fact, as ``farm serve`` saw them last."""
-    serve = services.read(ledger, services.SERVE, services.Serve)
-    return [] if serve is None else list(serve.unsafe)
 
 
 def _skew(seconds: float) -> str:

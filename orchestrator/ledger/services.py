@@ -16,6 +16,7 @@ from orchestrator import contract
 SERVE: Final = "serve"
 BACKUP: Final = "backup"
 BEAT_SECONDS: Final = 10.0  # s: alerts wait for several of them
+SILENT_SECONDS: Final = 60.0  # s: six beats, after which a service is taken not to be at work
 
 
 class Serve(contract.Message):

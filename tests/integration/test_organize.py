@@ -12,7 +12,7 @@ import harness
 import on_paper
 import pytest
 
-from orchestrator.ledger import api, store, vitals
+from orchestrator.ledger import api, services, store, vitals
 from orchestrator.season.fold import orders
 
 farm, play = harness.farm, on_paper.play
@@ -64,6 +64,28 @@ def test_a_gate_that_waits_for_its_director_is_named(
         assert "league waits for you: farm season open-gate league" in farm("decisions")
         farm("open-gate", "league", "--by", "ann")
         assert "waits for you" not in farm("decisions")
+
+
+def test_a_farm_that_is_dead_is_an_alarm(ledger: store.RedisLedger) -> None:
+    """Redis outlives ``farm serve``: status, the check and the console say so, until the end.
+
+    One that has never reported is no alarm: nothing was started yet.
+    """
+    assert "ALARM" not in farm("status")
+    report = services.Serve(at_ms=ledger.now_ms(), host="tower")
+    ledger.set_service(services.SERVE, report.encode())
+    assert "ALARM" not in farm("status", "test")
+    old = report.model_copy(update={"at_ms": report.at_ms - 3_600_000})
+    ledger.set_service(services.SERVE, old.encode())
+    silent = "no `farm serve` has been at work for 1h"
+    for words in (("status",), ("status", "test"), ("serve", "--check")):
+        said = " ".join(farm(*words, code=3).split())
+        assert silent in said
+        assert "ran on tower; start `farm up` there again" in said
+    assert silent in json.loads(farm("status", "--json", code=3))["alarms"]["farm serve"]
+    assert f"ALARM: {silent}" in " ".join(farm("console", "--once").split())
+    farm("abandon", "test", "--yes", "--by", "ann", "--reason", "over")
+    assert "ALARM" not in farm("status")
 
 
 def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> None:
