@@ -81,7 +81,7 @@ def test_only_modules_of_ansible_core_are_used() -> None:
 BUSY = """#!/bin/sh
 echo "$1 $2 $3" >> {place}/words
 [ "$1" = status ] && [ -e {place}/away ] && {{ {place}/away; echo no Redis >&2; exit 4; }}
-[ "$1" = status ] && cat {place}/status
+[ "$1" = status ] && cat {place}/status && [ -e {place}/alarm ] && exit 3
 [ "$1" = doctor ] && env > {place}/asked && cat {place}/findings
 exit 0
 """
@@ -196,6 +196,13 @@ def test_a_drain_outlasts_a_moment_without_redis(two: Hosts) -> None:
     done = drain(two, ":")
     assert done.returncode != 0
     assert "is not known: `farm status` on control-host says: no Redis" in done.stdout
+
+
+def test_a_drain_is_not_kept_up_by_an_alarm(two: Hosts) -> None:
+    """``farm status`` says what is played with exit code 3, too: an upgrade may be the remedy."""
+    (two.place / "alarm").touch()
+    done = drain(two, 'rm "$0"')
+    assert done.returncode == 0, done.stdout
 
 
 def test_an_upgrade_that_cannot_be_built_drains_nobody(two: Hosts) -> None:
