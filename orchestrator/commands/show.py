@@ -186,7 +186,8 @@ def standings(season: str | None, event: str | None, *, as_json: bool) -> None:
 def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the games in their order of play, with results and estimated starts.
 
-    Of a paused season also those of the event that begins next.
+    Of a paused season also those of the event that begins next. Long reasons are cut in *How*;
+    --json has them whole, and farm trace.
 
     Example: farm schedule --event final
     """
@@ -207,6 +208,8 @@ def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
 @common.json_option
 def games(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the finished games: result, how it ended, length, duration.
+
+    Long reasons are cut in *How*; --json has them whole, and farm trace.
 
     Example: farm games --json
     """

@@ -33,6 +33,7 @@ _FOLDED = 8  # results in a line of a cell: a longer row of them folds without h
 _DECIDED = 9  # columns that a line of *Decided by* keeps where it is folded: "sonneborn"
 _GAME_HEADS = ("Game", "Round", "White", "Black", "Result", "How", "Plies", "Start", "Took")
 _HOW_WIDTH = 20  # columns to which *How* may be folded before others are left out
+_NOTE = 80  # characters in *How* behind the verdict; --json has all
 _NARROW_HEADS = ("Game", "White", "Black", "Result", "How", "Start")
 _UNDECIDED = "not decided"
 _CAPTIONS = {  # beneath a table, by what decided a place of it
@@ -302,14 +303,18 @@ def games(rows: Sequence[Mapping[str, Any]], title: str) -> Games:
     return Games(rows, title)
 
 
+def _short(note: str) -> str:
+    """Cut what the end of a game rests on: people's reasons are as long as they like."""
+    return note if len(note) <= _NOTE else f"{note[: _NOTE - 3].rstrip()}..."
+
+
 def _game(row: Mapping[str, Any]) -> list[str]:
     pairing = [row["game"], row["round"], row["white"], row["black"]]
     if row["cancelled"]:
         return [*pairing, row["result"] or "", "cancelled", "", "", ""]
     if row["result"] is not None:
         took = wording.duration(row["duration_seconds"])
-        ending = verdict.with_note(row["details"], rich.markup.escape(row["note"]))
-        details = ending + (" (annulled)" if row["annulled"] else "")
+        details = verdict.with_note(row["details"], rich.markup.escape(_short(row["note"])))
         end = [row["result"], details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]
     if row["running"]:

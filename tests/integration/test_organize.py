@@ -66,6 +66,22 @@ def test_a_gate_that_waits_for_its_director_is_named(
         assert "waits for you" not in farm("decisions")
 
 
+def test_a_long_reason_widens_no_table(ledger: store.RedisLedger) -> None:
+    """How a game ended is cut there, and says once that it is annulled; ``--json`` has it whole."""
+    play(ledger, 1)
+    farm("pause")
+    why = "the engine's author asked for it, and the arbiters have agreed " * 5
+    farm("adjudicate", "league.1", "--result", "1-0", "--by", "ann", "--reason", why)
+    farm("void", "league.1", "--by", "ann", "--reason", why)
+    for words in (("schedule",), ("game", "list")):
+        said = farm(*words)
+        assert max(map(len, said.splitlines())) < 200
+        assert why.strip() not in " ".join(said.split())
+        assert said.count("annulled") == 1
+    rows = json.loads(farm("game", "list", "--json"))
+    assert rows[0]["note"].count(why.strip()) == 2
+
+
 def test_a_farm_that_is_dead_is_an_alarm(ledger: store.RedisLedger) -> None:
     """Redis outlives ``farm serve``: status, the check and the console say so, until the end.
 
