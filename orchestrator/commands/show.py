@@ -187,7 +187,7 @@ def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the games in their order of play, with results and estimated starts.
 
     Of a paused season also those of the event that begins next. Long reasons are cut in *How*;
-    --json has them whole, and farm trace.
+    --json has them whole.
 
     Example: farm schedule --event final
     """
@@ -209,7 +209,7 @@ def schedule(season: str | None, event: str | None, *, as_json: bool) -> None:
 def games(season: str | None, event: str | None, *, as_json: bool) -> None:
     """Show the finished games: result, how it ended, length, duration.
 
-    Long reasons are cut in *How*; --json has them whole, and farm trace.
+    Long reasons are cut in *How*; --json has them whole.
 
     Example: farm games --json
     """
