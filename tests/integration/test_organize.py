@@ -163,7 +163,7 @@ def test_a_launch_warns_of_a_hall_that_plays_nothing(
 def test_a_hall_is_named_where_there_are_several(ledger: store.RedisLedger) -> None:
     """Drain, undrain and release take the only hall, and refuse to choose one of two."""
     ledger.open_hall("one", "a", "a/one")
-    assert "a/one ends after its game" in farm("drain", "--reason", "upgrade")
+    assert "a/one ends after its running game" in farm("drain", "--reason", "upgrade")
     assert ledger.drained("one", "a/one") == "upgrade"
     assert "a/one goes on" in farm("undrain")
     ledger.open_hall("two", "b", "b/two")

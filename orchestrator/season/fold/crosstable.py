@@ -45,7 +45,7 @@ def crosstable(state: season_state.SeasonState, event_id: str) -> tuple[Line, ..
     return tuple(Line(row, tuple(_cells(row.engine, rows, played, out))) for row in rows)
 
 
-def cell(engine: str, games: Iterable[events.Game], excluded: Collection[str]) -> Cell:
+def cell(engine: str, games: Iterable[events.Game], excluded: Collection[str] = ()) -> Cell:
     """Return the results of an engine in its games against one opponent that count, in that order.
 
     The games of engines that are ``excluded`` from the event are annulled.
