@@ -89,13 +89,24 @@ def test_games_that_are_in_no_pair_count_and_are_told(tmp_path: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("used", ["self.cores", "0.0"], ids=["busy", "quiet"])
+@pytest.mark.parametrize("figures", ["none", "waited", "slept", "computed"])
 def test_a_loss_on_time_says_that_other_programs_used_the_cores(
-    tmp_path: pathlib.Path, used: str
+    tmp_path: pathlib.Path, used: str, figures: str
 ) -> None:
-    """The note stands once, the fault and its line of the journal name the load; else nothing."""
+    """The fault and its line of the journal name the load; else nothing.
+
+    A note stands once, but where the engine's own figures say that it was late by itself.
+    """
+    core_time = {
+        "none": "computed an unknown time",
+        "waited": "computed 5.0 ms of these, waited 900.0 ms for a core in the whole game",
+        "slept": "computed 5.0 ms of these, waited 1.0 ms for a core in the whole game",
+        "computed": "computed 900.0 ms of these",  # a thread has ended
+    }[figures]
     measured = (
-        "from orchestrator.common import processor;"
-        f" processor.Others.look = lambda self: setattr(self, 'used', float({used})); "
+        "from orchestrator.common import processor; from worker_cpu.engines import local;"
+        f" processor.Others.look = lambda self: setattr(self, 'used', float({used}));"
+        f" local.CoreTime.spoken = lambda self: {core_time!r}; "
     )
     late = table.scripted("Late", "--fault", "late:300")
     engines = [*late, *table.scripted("Good"), "-each", "tc=0.2+0"]
@@ -106,7 +117,7 @@ def test_a_loss_on_time_says_that_other_programs_used_the_cores(
     faults = re.findall(r"Fault in game \d: Late: [\d.]+ ms of [\d.]+ ms; computed (.*)", out)
     notes = [game["note"] for game in table.games(tmp_path / "g.pgn.jsonl")]
     busy = used != "0.0"
-    assert said == int(busy)
+    assert said == int(busy and figures in ("none", "waited"))
     assert len(faults) == 2
     assert all(("; other programs use" in fault) == busy for fault in faults)
     assert all(("other programs" in note) == busy for note in notes)
@@ -176,6 +187,25 @@ def test_a_crash_is_told_with_the_engines_last_line(
     assert faults["Long"].endswith("; its last line: " + "y" * 120)
     notes = {game["note"] for game in table.games(tmp_path / "j.jsonl")}
     assert notes == set(faults.values())
+
+
+@pytest.mark.parametrize("dialect", ["fastchess", "cutechess"])
+@pytest.mark.parametrize("fault", ["crash@3", "illegal:a1a8@3", "late:400"])
+def test_another_programs_dialect_tells_faults_beside_its_lines(
+    tmp_path: pathlib.Path, dialect: str, fault: str
+) -> None:
+    """What the farm's own lines say of a fault stands on stderr; stdout is the other program's."""
+    engines = [*table.scripted("Bad", "--fault", fault), *table.scripted("Good")]
+    words = (*engines, "-each", "tc=0.2+0", "-dialect", dialect, "-journal", "j.jsonl")
+    words = (*words, "-games", "1", "-rounds", "1")
+    code = int(dialect == "fastchess" and fault.startswith("crash"))
+    played = table.play(tmp_path, *words, code=code)
+    (game,) = table.games(tmp_path / "j.jsonl")
+    told = game["note"]
+    if fault.startswith("illegal"):
+        told = f"illegal move {told} in {game['position']}"
+    assert played.stderr.count(f"Fault in game 1: Bad: {told}\n") == 1
+    assert "Fault in" not in played.stdout
 
 
 def test_an_illegal_move_is_told_with_its_position(tmp_path: pathlib.Path) -> None:

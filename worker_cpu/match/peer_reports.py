@@ -72,7 +72,8 @@ class Fastchess(_Peer):
 
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result; a block after each so many pairs, and behind the last game."""
-        self._fault(slot, result)
+        self._tell_fault(slot, result)
+        self._warn(slot, result)
         self._print(*self._checksum())
         crashed = result.ending in verdict.CRASHES and not self._settings.recover
         if crashed:
@@ -119,7 +120,7 @@ class Fastchess(_Peer):
         else:
             self._print(f"Warning; Invalid value for option {note.option}; {note.asked}")
 
-    def _fault(self, slot: schedule.Slot, result: match_journal.Result) -> None:
+    def _warn(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         if result.loser is None:
             return
         name = self._table.names[slot.white if result.loser == "white" else slot.black]
@@ -225,6 +226,7 @@ class Cutechess(_Peer):
 
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result and the score; the ranking at its intervals."""
+        self._tell_fault(slot, result)
         self._outcome(slot, result)
         self._print(self._finished(slot, result.result, _cutechess_reason(result)))
         if self._two:

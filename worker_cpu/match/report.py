@@ -78,14 +78,17 @@ class Report:
         """Tell a result, and the score at its intervals."""
         self._running.discard(slot.number)
         self.say(self._finished(slot, result.result, result.sentence))
-        if result.ending in standings.FAULTS and result.note:
-            loser = result.white if result.loser == "white" else result.black
-            self.say(f"Fault in game {slot.number}: {loser}: {_fault(result)}")
+        self._tell_fault(slot, result)
         played = self._table.played
         if due(played, self._settings.outcome_interval) and len(self._table.names) == 2:
             self.say(self._score())
         if due(played, self._settings.rating_interval):
             self._ratings()
+
+    def _tell_fault(self, slot: schedule.Slot, result: match_journal.Result) -> None:
+        if result.ending in standings.FAULTS and result.note:
+            loser = result.white if result.loser == "white" else result.black
+            self.say(f"Fault in game {slot.number}: {loser}: {_fault(result)}")
 
     def notes(self, notes: Iterable[str | referee_result.Unmet | referee_result.Warned]) -> None:
         """Tell each of these sentences once in a match."""

@@ -23,10 +23,11 @@ import enum
 import itertools
 import os
 import pathlib
+import re
 import select
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
@@ -42,6 +43,11 @@ FEED_SECONDS = 5.0  # s: beat towards the dead men, well below ``session.LIMIT_S
 LATE = (contract.Ending.TIME, contract.Ending.STALL)  # what a busy machine may cause
 GAMES_A_CPU = 2  # of more at a time, several are played by one referee's process
 TRIES = 3  # attempts at one game that the host may spoil
+# What the referee says of a loss on time or a stall, and of its engine's core time.
+_FIGURES: Final = re.compile(
+    r"(?:([\d.]+) ms of ([\d.]+) ms|no answer within [\d.]+ ms); computed ([\d.]+) ms of these"
+    r"(?:, waited ([\d.]+) ms)?"
+)
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
 
 
@@ -319,11 +325,30 @@ class Runner:
         crowd = self._others.crowd(self._needed)
         if not crowd:
             return end
-        if not self._crowded:
+        if not self._crowded and not self._late_by_itself(end):
             self._crowded = True
             self._report.notes([f"{crowd}: losses on time may come from them"])
         note = f"{end.outcome.note}; {crowd}" if end.outcome.note else crowd
         return dataclasses.replace(end, outcome=end.outcome.model_copy(update={"note": note}))
+
+    def _late_by_itself(self, end: referee_result.Ended) -> bool:
+        """Say whether an engine's figures clear the machine.
+
+        They do where it would have been late without any waiting for a core, and where each of its
+        threads computed as long as it had.
+        """
+        figures = _FIGURES.match(end.outcome.note)
+        if figures is None:
+            return False
+        thought, allowed, computed, waited = (value and float(value) for value in figures.groups())
+        if thought is None:
+            late = end.order.timeouts.stop_ms + end.order.timeouts.stall_ms
+        else:
+            late = thought - allowed
+            threads = max(engine.threads for engine in self._settings.engines)
+            if computed >= threads * allowed:
+                return True
+        return waited is not None and waited < late
 
     def _dismiss(self, seated: session.Seated) -> None:
         seated.dismiss()
