@@ -30,6 +30,7 @@ class About(contract.Message):
     games: int
     test: sprt.Test | None = None
     adaptive: bool = False  # couples are chosen by the results before them
+    books: Mapping[str, str] = {}  # SHA-256 of opening books by file; journals of before have none
 
 
 _ADDED: Final = frozenset({"pair", "position"})  # fields that journals of before lack

@@ -532,6 +532,37 @@ def test_games_of_another_build_are_not_gone_on_with(tmp_path: pathlib.Path, dec
     assert "builds" not in table.play(tmp_path, *resumed).stdout
 
 
+@pytest.mark.parametrize("switch", ["openings", "engines"])
+def test_openings_of_an_edited_book_are_not_gone_on_with(
+    tmp_path: pathlib.Path, switch: str
+) -> None:
+    """A book with another content would give a pair two openings; a journal of before is told."""
+    book, whole = tmp_path / "b.epd", b"\n".join(b"4k3/8/8/8/8/8/8/R3K3 w Q -" for _ in range(9))
+    words = table.good_and_bad(*MANY, "-openings", "file=b.epd", "format=epd")
+    other = whole[: whole.rindex(b"\n")]
+    if switch == "engines":
+        book, whole, other = tmp_path / "b.bin", bytes(16), bytes(32)
+        words = table.good_and_bad(*MANY, "-each", "book=b.bin")
+    book.write_bytes(whole)
+    table.play(tmp_path, *words)
+    old, played = sha256(book), finished(tmp_path)
+    book.write_bytes(other)
+    for again in (("-resume", "-pgnout", "g.pgn", "-rounds", "2"), (*words, "-resume")):
+        err = table.play(tmp_path, *again, code=3).stderr
+        assert f"{book.name} has SHA-256 {sha256(book)}, before it had {old}" in err
+        assert "Traceback" not in err
+    assert finished(tmp_path) == played
+    journal = tmp_path / "g.pgn.jsonl"
+    before = journal.read_text()
+    journal.write_text(re.sub(r',"books":\{[^}]*\}', "", before))
+    told = table.play(tmp_path, "-resume", "-pgnout", "g.pgn").stdout
+    assert "g.pgn.jsonl does not say which book its openings are from" in told
+    journal.write_text(before)
+    book.write_bytes(whole)
+    table.play(tmp_path, "-resume", "-pgnout", "g.pgn", "-rounds", "2")
+    assert finished(tmp_path) == played + 2
+
+
 def test_a_journal_without_checksums_is_gone_on_with_and_that_is_said(
     tmp_path: pathlib.Path,
 ) -> None:

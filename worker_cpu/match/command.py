@@ -1,8 +1,8 @@
 """``farm match``: the command, from the command line to the exit code.
 
 Exit codes: 0 all games are played or the sequential test is decided, 1 with ``-strict`` an engine
-was at fault, 2 wrong usage, 3 the journal holds another match or another build's games, 5 this host
-cannot play, 130 stopped by Ctrl-C or SIGTERM.
+was at fault, 2 wrong usage, 3 the journal holds games of another match, another book or another
+build, 5 this host cannot play, 130 stopped by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ time-outs   -startup-ms N, -ucinewgame-ms N, -ping-ms N; -recover is always on h
             has to be said with -dialect fastchess and cutechess: else a crash ends the match
 exit codes  0 all games are played, or the test is decided (--json: which way), 1 -strict and a
             fault, or a crash in fastchess' dialect without -recover, 2 wrong usage, 3 another
-            match's journal, or another build, 5 this host cannot, 130 stopped
+            match's journal, another book or another build, 5 this host cannot, 130 stopped
 
 docs/match.md explains each, with examples. `farm match book`, `farm match test` and
 `farm match rate` are other commands, with a help of their own.
@@ -284,7 +284,10 @@ def _missing(
         return missing, [] if behind is None else [behind]
     past = kept.resume()
     slots = _replayed(settings, past.results, table, deals)
-    remarks = _check_builds(settings, past.about, about)
+    remarks = [
+        *_check_books(settings, past.about, about),
+        *_check_builds(settings, past.about, about),
+    ]
     done = {result.number for result in past.results}
     missing = [slot for slot in slots if slot.number not in done]
     return missing if isinstance(deals, Sequence) else [*missing, *deals.more()], remarks
@@ -342,6 +345,29 @@ def _unfinished(
         " end this one before its first game is finished, then:"
         f" farm match -resume -journal {shlex.quote(str(settings.journal))}"
     )
+
+
+def _check_books(
+    settings: arguments.Settings, before: match_journal.About | None, now: match_journal.About
+) -> list[str]:
+    """Refuse to go on with another content of a book: a pair would have two openings."""
+    earlier = {} if before is None else before.books
+    if now.books and not earlier:
+        unsaid = "does not say which book its openings are from (an earlier version wrote it)"
+        return [f"-resume: {settings.journal} {unsaid}: go on only if it is that of now"]
+    others = [
+        f"{book} has SHA-256 {digest}, before it had"
+        f" {earlier.get(book) or ', '.join(earlier.values())}"
+        for book, digest in now.books.items()
+        if digest not in earlier.values()
+    ]
+    if others:
+        raise errors.RefusedError(
+            f"-resume: {settings.journal}: another opening book than the one that its games are"
+            f" from: {'; '.join(others)}; put that book back, or begin a new match (another"
+            " -pgnout and -journal, or without -resume)"
+        )
+    return []
 
 
 def _check_builds(

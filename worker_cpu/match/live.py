@@ -42,9 +42,19 @@ SEATS: dict[str, contract.Side] = {"w": "white", "b": "black"}
 def about(settings: arguments.Settings, total: int) -> match_journal.About:
     """Return what a match is, as its journal keeps it and its page shows it.
 
-    The engines' files are read once for their checksums: here, before the first game.
+    Books and the engines' files are read once for their checksums: here, before the first game.
     """
     checksums = files.Checksums()
+    openings = settings.openings
+    books = dict.fromkeys(
+        filter(
+            None,
+            [
+                None if openings is None else openings.file,
+                *(engine.book for engine in settings.engines),
+            ],
+        )
+    )
     clocks = dict.fromkeys(engine.control.spoken for engine in settings.engines)
     return match_journal.About(
         event=settings.event,
@@ -58,6 +68,7 @@ def about(settings: arguments.Settings, total: int) -> match_journal.About:
         games=total,
         test=settings.test,
         adaptive=settings.plan.kind == "adaptive",
+        books={str(book): digest for book in books if (digest := checksums.of(book))},
     )
 
 
