@@ -25,7 +25,7 @@ import table
 from orchestrator import contract
 from orchestrator.broadcast.content import answers, match_view
 from orchestrator.broadcast.web import match_page, site
-from orchestrator.common import errors
+from orchestrator.common import errors, files
 from orchestrator.rating import sprt
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import arguments, live, schedule, stopping, switches
@@ -263,7 +263,8 @@ def test_an_adaptive_match_has_one_list() -> None:
         for name in "ABC"
         for word in ("-engine", f"cmd={sys.executable}", f"name={name}", "tc=1")
     ]
-    about = live.about(arguments.read([*words, "-tournament", "adaptive", "-games", "20"]), 20)
+    settings = arguments.read([*words, "-tournament", "adaptive", "-games", "20"])
+    about = live.about(settings, 20, files.Checksums())
     view, table_of = match_view.MatchView(about, 0), standings.Standings("ABC", adaptive=True)
     won = next(iter(long_match(1).results.values()))
     for number, (white, black) in enumerate(("AB", "BA", "BC", "CB"), start=1):

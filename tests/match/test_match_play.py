@@ -532,6 +532,51 @@ def test_games_of_another_build_are_not_gone_on_with(tmp_path: pathlib.Path, dec
     assert "builds" not in table.play(tmp_path, *resumed).stdout
 
 
+@pytest.mark.parametrize("case", ["again", "crash", "copy", "stays"])
+def test_an_engine_that_is_built_again_stops_the_running_match(
+    tmp_path: pathlib.Path, case: str
+) -> None:
+    """No other build is started: exit code 3, all games are of one build, and it can go on.
+
+    An engine that stays is the build that it was, and the same bytes are the same build.
+    """
+    new, next_build = tmp_path / "new", tmp_path / "next"
+    build(new, "good", "1")
+    build(next_build, "good" if case == "copy" else "bad", "1" if case == "copy" else "2")
+    restart = [] if case in ("stays", "crash") else ["restart=on"]
+    opponent = table.mating("bad", "Bad")
+    if case == "crash":
+        new.write_text("#!/bin/sh\nexit 1\n")
+        next_build.write_text("#!/bin/sh\nexit 2\n")
+        opponent = table.mating("good", "Good")
+    whole = new.read_bytes()
+    words = ["-engine", "cmd=./new", *restart, *opponent]
+    words += ["-each", "tc=10", *MANY, "-rounds", "6", "-concurrency", "1", "-wait", "300"]
+    process = table.start(tmp_path, *words)
+    try:
+        harness.wait(lambda: finished(tmp_path) >= 2, "two games")
+        next_build.replace(new)
+        out, err = process.communicate(timeout=table.PATIENCE)
+    finally:
+        process.kill()
+    games = table.games(tmp_path / "g.pgn.jsonl")
+    winners = {game["white" if game["result"] == "1-0" else "black"] for game in games}
+    assert winners == {"Good" if case == "crash" else "new"}
+    assert not table.survivors(tmp_path)
+    if case in ("copy", "stays"):
+        assert (process.returncode, len(games)) == (0, 12), out + err
+        return
+    assert process.returncode == 3, out + err
+    assert 2 <= len(games) < 12
+    was = hashlib.sha256(whole).hexdigest()
+    assert f"new: {new} has SHA-256 {sha256(new)}, before it had {was}" in err
+    assert "farm match -resume -journal g.pgn.jsonl" in err
+    assert out.count("Finished game") == len(games)
+    new.write_bytes(whole)
+    assert table.run_json(tmp_path, "-resume", "-pgnout", "g.pgn")["played"] == 12
+    assert len(list(pgn_games(tmp_path / "g.pgn"))) == 12
+
+
 @pytest.mark.parametrize("switch", ["openings", "engines"])
 def test_openings_of_an_edited_book_are_not_gone_on_with(
     tmp_path: pathlib.Path, switch: str

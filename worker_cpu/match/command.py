@@ -13,7 +13,7 @@ import pathlib
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import click
@@ -31,6 +31,7 @@ from worker_cpu.match import (
     live,
     orders,
     peer_reports,
+    programs,
     quick_match,
     report,
     runner,
@@ -41,6 +42,7 @@ Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all gam
 FAULTY = 1  # of -strict, and of a crash without -recover, as fastchess has it
 STOPPED = 130  # what shells say of a program that Ctrl-C ended
 COMPLIANCE = "--compliance"  # fastchess' word: check an engine instead of playing
+NEW_MATCH = "or begin a new match (another -pgnout and -journal, or without -resume)"
 HELP_WORDS = {"-h", "-help", "--help"}
 VERSION_WORDS = {"-v", "-version", "--version"}
 SPOKEN = {"fastchess": "1.8.2", "cutechess": "1.5.1"}  # the versions whose words were read
@@ -181,7 +183,8 @@ def _play(
     dealer = deals if isinstance(deals, adaptive_schedule.Dealer) else None
     slots = deals if isinstance(deals, Sequence) else ()
     games = settings.plan.budget if dealer else len(slots)
-    about = live.about(settings, games)
+    checksums = files.Checksums()
+    about = live.about(settings, games, checksums)
     missing, remarks = _missing(settings, kept, table, deals, words_read, about)
     openings = games // 2 if dealer else len({slot.opening for slot in slots})
     telling.opens(games - table.played, openings)
@@ -201,7 +204,16 @@ def _play(
                 telling.say(f"Live page: {page.url}")
             more = tuple if dealer is None else dealer.more
             playing = runner.Runner(
-                settings, share.lanes, written, kept, table, telling, scratch, more, feed=feed
+                settings,
+                share.lanes,
+                written,
+                kept,
+                table,
+                telling,
+                scratch,
+                more,
+                feed=feed,
+                changed=_rebuilt(settings, about, checksums, telling),
             )
             reason = playing.run(missing)
         kept.close()
@@ -364,8 +376,7 @@ def _check_books(
     if others:
         raise errors.RefusedError(
             f"-resume: {settings.journal}: another opening book than the one that its games are"
-            f" from: {'; '.join(others)}; put that book back, or begin a new match (another"
-            " -pgnout and -journal, or without -resume)"
+            f" from: {'; '.join(others)}; put that book back, {NEW_MATCH}"
         )
     return []
 
@@ -390,10 +401,40 @@ def _check_builds(
     if settings.resume_other_builds:
         return [f"-resume-other-builds: the results are of several builds: {said}"]
     raise errors.RefusedError(
-        f"-resume: {settings.journal}: another build than the one that played its games: {said};"
-        " put that build back, or begin a new match (another -pgnout and -journal, or without"
-        " -resume), or go on all the same with -resume-other-builds"
+        f"-resume: {_another_build(settings, said)}; put that build back, {NEW_MATCH}, or go on all"
+        " the same with -resume-other-builds"
     )
+
+
+def _another_build(settings: arguments.Settings, said: str) -> str:
+    return f"{settings.journal}: another build than the one that played its games: {said}"
+
+
+def _rebuilt(
+    settings: arguments.Settings,
+    about: match_journal.About,
+    checksums: files.Checksums,
+    telling: report.Report,
+) -> Callable[[int], str]:
+    """Return who is asked before an engine starts: it says why the match must not go on, or ''."""
+
+    def changed(number: int) -> str:
+        old, engine = about.engines[number], settings.engines[number]
+        new = programs.with_checksums(engine.spec, checksums)
+        said = "; ".join(f"{new.name}: {change}" for change in _changes(old, new))
+        if said and settings.resume_other_builds:
+            telling.notes([f"-resume-other-builds: the results are of several builds: {said}"])
+            return ""
+        if not said:
+            return ""
+        return (
+            f"{_another_build(settings, said)}; the match has stopped, its finished games are kept;"
+            " put that build back, then farm match -resume -journal"
+            f" {shlex.quote(str(settings.journal))}, {NEW_MATCH}, or go on all the same with"
+            " -resume -resume-other-builds; a match is best played with a copy of the build"
+        )
+
+    return changed
 
 
 def _changes(old: contract.EngineSpec, new: contract.EngineSpec) -> Iterator[str]:

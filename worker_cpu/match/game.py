@@ -113,6 +113,7 @@ class Game:
             pgn=b"".join(self._pgn).decode(),
             unmet=tuple(result.unmet(finished, self.order)),
             remarks=tuple(finished.get("remarks", ())),
+            kept=tuple(finished.get("kept", ())),
             loser_stderr=finished[outcome.loser]["stderr_tail"] if outcome.loser else "",
         )
 

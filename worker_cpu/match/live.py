@@ -39,12 +39,13 @@ PROGRAM = "orchestrator.broadcast.web.match_page"
 SEATS: dict[str, contract.Side] = {"w": "white", "b": "black"}
 
 
-def about(settings: arguments.Settings, total: int) -> match_journal.About:
+def about(
+    settings: arguments.Settings, total: int, checksums: files.Checksums
+) -> match_journal.About:
     """Return what a match is, as its journal keeps it and its page shows it.
 
     Books and the engines' files are read once for their checksums: here, before the first game.
     """
-    checksums = files.Checksums()
     openings = settings.openings
     books = dict.fromkeys(
         filter(

@@ -116,6 +116,7 @@ class Lane:
         self.seated: session.Seated | None = None
         self.spare: session.Seated | None = None
         self.free_at = 0.0
+        self.kept: frozenset[int] = frozenset()  # engines that stay at ``spare``
 
 
 class Runner:
@@ -133,12 +134,14 @@ class Runner:
         more: Callable[[], Iterable[schedule.Slot]] = tuple,
         feed: Feed | None = None,
         others: processor.Others | None = None,
+        changed: Callable[[int], str] = lambda _: "",
     ) -> None:
         """Prepare a match; ``more`` is asked for further games when a lane may soon be idle.
 
         ``feed`` takes what a live page shows; ``others`` measures other programs' use of the cores.
+        ``changed`` is asked before an engine is started: it says what makes it another build.
         """
-        self._more, self._page_feed = more, feed
+        self._more, self._page_feed, self._changed = more, feed, changed
         bound = frozenset[int]().union(*(cores.engines for cores in lanes))
         threads = max((engine.threads for engine in settings.engines), default=1)
         self._others, self._crowded = others or processor.Others(games=bound), False
@@ -180,7 +183,8 @@ class Runner:
                     self._write_ahead()
                     self._listen()
                     dropped = self._crashed or self._stop.urgency >= self._drops
-                    if dropped or isinstance(self._failure, errors.UsageError):
+                    at_once = (errors.UsageError, errors.RefusedError)
+                    if dropped or isinstance(self._failure, at_once):
                         self._drop()
             finally:
                 self._close()
@@ -213,7 +217,14 @@ class Runner:
         now = time.monotonic()
         for lane in self._lanes:
             if lane.game is None and self._queue and not self._stopping and now >= lane.free_at:
-                self._start(lane, self._queue.popleft())
+                slot = self._queue.popleft()
+                kept = lane.kept if lane.spare is not None else frozenset()
+                starting = sorted({*slot.engines} - kept)
+                if changes := "; ".join(filter(None, map(self._changed, starting))):
+                    self._queue.appendleft(slot)
+                    self._failure = errors.RefusedError(changes)
+                    return
+                self._start(lane, slot)
 
     def _start(self, lane: Lane, slot: schedule.Slot) -> None:
         order = self._sealed(slot)
@@ -298,6 +309,8 @@ class Runner:
             self._again(self._vacate(lane), end)
             return
         slot = self._vacate(lane, stays=bool(lane.game.order.keep))
+        players: dict[contract.Side, int] = {"white": slot.white, "black": slot.black}
+        lane.kept = frozenset(players[side] for side in end.kept)
         if self._traffic is not None:
             end = self._traffic.written(slot, end)
         end = self._with_load(end)
@@ -370,6 +383,7 @@ class Runner:
             self._dismiss(lane.seated)
         lane.free_at = time.monotonic() + self._settings.wait_ms / 1000
         slot, lane.slot, lane.game, lane.seated = lane.slot, None, None, None
+        lane.kept = frozenset()
         return slot
 
     def _again(self, slot: schedule.Slot, end: session.Interrupted) -> None:

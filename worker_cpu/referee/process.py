@@ -83,6 +83,7 @@ def referee(
             "final_fen": game.board.fen(),
             "plies": game.board.ply,
             "remarks": game.remarks(),
+            "kept": staying,
             "late": game.late,
         }
         loop.send(frames.Kind.FINISHED, referee_game.encoded(finished))

@@ -58,6 +58,7 @@ class Ended:
     unmet: tuple[Unmet, ...] = ()
     remarks: tuple[str | Warned, ...] = ()  # what there is to say of the game beside its end
     loser_stderr: str = ""  # the end of what the loser wrote there
+    kept: tuple[contract.Side, ...] = ()  # whose engine stays for the next game
 
 
 def game_record(
