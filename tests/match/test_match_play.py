@@ -429,6 +429,24 @@ def test_a_killed_match_is_resumed_with_exactly_what_is_missing(tmp_path: pathli
     assert sorted(rounds) == sorted([*range(1, 11)] * 2)
 
 
+@pytest.mark.parametrize("dialect", ["fastchess", "cutechess"])
+def test_a_resumed_match_counts_its_players_whole(tmp_path: pathlib.Path, dialect: str) -> None:
+    """How games ended is counted as in a match that was never stopped: longer, then complete."""
+    words = [*table.mating("good", "Good"), "-engine", "cmd=false", "name=Bad", "-each", "tc=5"]
+    words += ["-dialect", dialect, "-recover", "-games", "2", "-repeat"]
+    closing = {"fastchess": r"(?s)Player: .*Crashed: \d+", "cutechess": r"(?s)Player: .*\": \d+"}
+
+    def counts(*more: str) -> str:
+        told = re.search(closing[dialect], table.play(tmp_path, *words, *more).stdout)
+        assert told
+        return told[0]
+
+    whole = counts("-rounds", "2", "-pgnout", "whole.pgn")
+    counts("-rounds", "1", "-pgnout", "g.pgn")
+    assert counts("-rounds", "2", "-pgnout", "g.pgn", "-resume") == whole
+    assert counts("-rounds", "2", "-pgnout", "g.pgn", "-resume") == whole
+
+
 def test_a_result_is_told_when_it_is_on_disk(tmp_path: pathlib.Path) -> None:
     """A journal that takes no more ends the match, and the game it lacks was not told."""
     words = table.good_and_bad("-srand", "1", "-event", "e" * 100_000)  # a long first line

@@ -185,7 +185,7 @@ def _play(
     games = settings.plan.budget if dealer else len(slots)
     checksums = files.Checksums()
     about = live.about(settings, games, checksums)
-    missing, remarks = _missing(settings, kept, table, deals, words_read, about)
+    missing, remarks = _missing(settings, kept, table, deals, words_read, about, telling)
     openings = games // 2 if dealer else len({slot.opening for slot in slots})
     telling.opens(games - table.played, openings)
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
@@ -285,6 +285,7 @@ def _missing(
     deals: Deals,
     words_read: Sequence[str],
     about: match_journal.About,
+    telling: report.Report,
 ) -> tuple[list[schedule.Slot], list[str]]:
     """Open the journal; return the games that are not in it, and what is to be said of it."""
     if not settings.resume:
@@ -300,7 +301,10 @@ def _missing(
         *_check_books(settings, past.about, about),
         *_check_builds(settings, past.about, about),
     ]
-    done = {result.number for result in past.results}
+    done = {result.number: result for result in past.results}
+    by_number = {slot.number: slot for slot in slots}
+    for number, result in done.items():
+        telling.played_before(by_number[number], result)
     missing = [slot for slot in slots if slot.number not in done]
     return missing if isinstance(deals, Sequence) else [*missing, *deals.more()], remarks
 

@@ -70,10 +70,15 @@ class Fastchess(_Peer):
         self._pairs = settings.penta and plan.games == 2 and plan.repeat == 2 and plan.swap
         self._faults: dict[str, collections.Counter[str]] = {}
 
+    def played_before(self, slot: schedule.Slot, result: match_journal.Result) -> None:
+        """Count a fault that was told before the match was resumed."""
+        self._count(slot, result)
+
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result; a block after each so many pairs, and behind the last game."""
         self._tell_fault(slot, result)
         self._warn(slot, result)
+        self._count(slot, result)
         self._print(*self._checksum())
         crashed = result.ending in verdict.CRASHES and not self._settings.recover
         if crashed:
@@ -121,20 +126,24 @@ class Fastchess(_Peer):
             self._print(f"Warning; Invalid value for option {note.option}; {note.asked}")
 
     def _warn(self, slot: schedule.Slot, result: match_journal.Result) -> None:
-        if result.loser is None:
-            return
-        name = self._table.names[slot.white if result.loser == "white" else slot.black]
         if result.ending is contract.Ending.STALL:
-            self._print(f"Warning; Engine {name} is not responsive")
-        if result.ending in verdict.CRASHES:
-            self._count(name, "crashes")
-        elif result.ending is contract.Ending.TIME:
-            self._count(name, "timeouts")
+            self._print(f"Warning; Engine {self._loser(slot, result)} is not responsive")
         elif result.ending is contract.Ending.ILLEGAL:
-            self._print(f"Warning; Illegal move {result.note or '<none>'} played by {name}")
+            move = result.note or "<none>"
+            self._print(f"Warning; Illegal move {move} played by {self._loser(slot, result)}")
 
-    def _count(self, name: str, kind: str) -> None:
-        self._faults.setdefault(name, collections.Counter())[kind] += 1
+    def _count(self, slot: schedule.Slot, result: match_journal.Result) -> None:
+        if result.ending in verdict.CRASHES:
+            kind = "crashes"
+        elif result.ending is contract.Ending.TIME:
+            kind = "timeouts"
+        else:
+            return
+        loser = self._loser(slot, result)
+        self._faults.setdefault(loser, collections.Counter())[kind] += 1
+
+    def _loser(self, slot: schedule.Slot, result: match_journal.Result) -> str:
+        return self._table.names[slot.white if result.loser == "white" else slot.black]
 
     def _block(self, first: int, second: int) -> list[str]:
         lines = self._versus(first, second) if self._two else self._table_lines()
@@ -223,6 +232,10 @@ class Cutechess(_Peer):
             collections.Counter() for _ in table.names
         ]
         self._printed = -1
+
+    def played_before(self, slot: schedule.Slot, result: match_journal.Result) -> None:
+        """Count how a game ended that was played before the match was resumed."""
+        self._outcome(slot, result)
 
     def finished(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Tell a result and the score; the ranking at its intervals."""

@@ -56,6 +56,9 @@ class Report:
             text += f", about {_clock(left)} left"
         return text[: shutil.get_terminal_size().columns - 1]
 
+    def played_before(self, slot: schedule.Slot, result: match_journal.Result) -> None:
+        """Count a game that the journal of a resumed match has; its result is told already."""
+
     def opens(self, missing: int, openings: int) -> None:
         """Tell what is going to be played."""
         self._before = self._games - missing
