@@ -89,7 +89,7 @@ def test_each_broken_rule_is_named(tmp_path: pathlib.Path) -> None:
         name: found[name] for name, words in begins.items() if not found[name].startswith(words)
     }
     assert not wrong
-    assert found["new-game"].endswith("the engine ended by signal 9")
+    assert found["new-game"].endswith("the engine ended by signal SIGKILL")
     assert set(found) == set(engine_check.UciChecks.RULES)
     assert not table.survivors(tmp_path)
 
@@ -107,6 +107,55 @@ def test_a_failed_check_is_exit_code_3_with_what_was_said(tmp_path: pathlib.Path
     assert "< bestmove e2e4" in done.stdout
     failures = ET.parse(tmp_path / "e.xml").getroot().findall("testcase/failure")
     assert any("> go infinite" in (failure.text or "") for failure in failures)
+
+
+CRASHING = """
+import os, sys
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ["go"]:
+        sys.stderr.write("x" * 200_000 + "\\nassertion failed: nlines" + END)
+        sys.stderr.flush()
+        os.abort()
+    if words[:1] == ["quit"]:
+        sys.stderr.write("y" * 200_000)
+        sys.exit()
+    print({"uci": "id name Crash\\nuciok", "isready": "readyok"}.get(line.strip(), ""), flush=True)
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_crash_is_told_with_its_last_line_and_what_to_send(
+    tmp_path: pathlib.Path, end: str
+) -> None:
+    """How it ended and what stderr says; what was sent before is whole, to be sent again."""
+    program = tmp_path / "crashing.py"
+    program.write_text(CRASHING.replace("END", repr(end)))
+    checks = engine_check.UciChecks([sys.executable, "-S", str(program)], tmp_path, 10.0, {})
+    found = {finding.name: finding for finding in checks.run()}
+    for name in ("bestmove", "long-game"):
+        told = "the engine ended by signal SIGABRT; its last line: assertion failed: nlines"
+        assert found[name].words.endswith(told)
+        assert found[name].talk[-1] == "! assertion failed: nlines"
+        assert max(map(len, found[name].talk[-2:])) <= engine_check.LONGEST + 1
+    assert found["quit"].state == "ok", "who writes much to stderr at its end is read"
+    (position,) = (line for line in found["long-game"].talk if line.startswith("> position"))
+    assert position.split()[-1] == engine_check.SHUFFLE[-1]
+    assert len(position.split()) > 400
+
+
+def test_a_wrong_path_is_told_in_the_commands_own_words(tmp_path: pathlib.Path) -> None:
+    """Neither another command nor a key that nobody typed."""
+    for words, place in ((("engine", "check"), "--dir"), (("match",), "from here")):
+        given = [*words, "./nosuch", *(["./nosuch"] if words == ("match",) else [])]
+        done = subprocess.run(
+            [*table.FARM, *given], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        begin = f"farm {' '.join(words)}: found ./nosuch, but no file {tmp_path}/nosuch; allowed: "
+        assert begin in done.stderr
+        assert place in done.stderr
+        assert "cmd=" not in done.stderr
+        assert done.returncode == 2
 
 
 @pytest.mark.parametrize("command", ["/bin/false", "/bin/cat"])

@@ -37,7 +37,7 @@ realtime engine -use-affinity -startup-ms -ucinewgame-ms -ping-ms -debug"""
 @pytest.fixture(autouse=True)
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engines of the words are not here."""
-    monkeypatch.setattr(programs, "command", lambda text, *_: [text])
+    monkeypatch.setattr(programs, "command", lambda text, *_, **__: [text])
     monkeypatch.setattr(programs, "directory", lambda text, *_: pathlib.Path(text))
     monkeypatch.setattr(
         engines, "configured", lambda name: engines.Wishes({"cmd": name, "name": name})

@@ -290,7 +290,7 @@ def test_an_engine_without_a_name_is_called_as_its_program_calls_it() -> None:
     words = ["-engine", "cmd=python3.11", "-engine", "cmd=true", *CLOCK]
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patched:
-        patched.setattr("worker_cpu.match.programs.command", lambda text, *_: [text])
+        patched.setattr("worker_cpu.match.programs.command", lambda text, *_, **__: [text])
         fastchess, cutechess, farm = (
             arguments.read([*words, "-dialect", dialect])
             for dialect in ("fastchess", "cutechess", "farm")

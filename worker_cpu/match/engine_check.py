@@ -22,14 +22,17 @@ from typing import ClassVar, Literal, TypeAlias
 
 import chess
 
-from orchestrator.common import errors
+from orchestrator.common import errors, text
+from worker_cpu.engines import supervisor
 from worker_cpu.protocols import uci
 
 State: TypeAlias = Literal["ok", "failed", "warning", "skipped"]
 
 KEPT = 40  # lines of talk kept for a check, and as many again of its end
-LONGEST = 300  # characters kept of a line
+LONGEST = 300  # characters kept of a line of the engine's; what was sent can be sent again
+LAST_LINE = 120  # characters of the last line to stderr that stand in a finding
 SHORT_MS = 100  # a search that is long enough to be a search
+LOOK = 0.05  # s between two looks whether an engine that writes to stderr has ended
 ALONE = 0.3  # s without an answer, where none may come
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R6K w - - 0 1"
 MATED = "R5k1/5ppp/8/8/8/8/8/7K b - - 0 1"
@@ -43,7 +46,7 @@ SHUFFLE = ("g1f3", "g8f6", "f3g1", "f6g8")
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What one check found; ``talk`` is what was sent (``>``) and said (``<``)."""
+    """What one check found; ``talk``: what was sent (``>``), said (``<``), on stderr (``!``)."""
 
     name: str
     rule: str
@@ -86,16 +89,19 @@ class Talk:
         self.lines: collections.deque[str] = collections.deque()
         self.head: list[str] = []
         self.tail: collections.deque[str] = collections.deque(maxlen=KEPT)
-        self._rest = b""
+        self._rest = self._error_rest = b""
         self._ended = False  # its output: it may live a moment longer
+        self._last_error = ""
         self.process = subprocess.Popen(
             command,
             cwd=home,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        assert self.process.stderr is not None
+        self._errors: int | None = self.process.stderr.fileno()  # None: closed by the engine
 
     def send(self, *lines: str, end: str = "\n") -> None:
         """Write lines; raise ``_SilentError`` when the engine is gone."""
@@ -127,19 +133,38 @@ class Talk:
         """Read up to the line that begins with a word."""
         return self.until(word, lambda line: line.split()[:1] == [word], seconds)
 
+    def wait(self) -> int:
+        """Wait for the process' end and return its status; raise ``subprocess.TimeoutExpired``.
+
+        Its stderr is read meanwhile: an engine that cannot write there does not end.
+        """
+        deadline = time.monotonic() + self.patience
+        while self.process.poll() is None and (left := deadline - time.monotonic()) > 0:
+            if self._errors is None:
+                return self.process.wait(left)
+            if select.select([self._errors], [], [], min(left, LOOK))[0]:
+                self._read_errors()
+        return self.process.wait(0)
+
     def fate(self) -> str:
-        """Say how the process ended."""
+        """Say how the process ended, and what it wrote to stderr last."""
+        end = "closed its pipes"
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = self.process.wait(self.patience)
-            return f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        return "closed its pipes"
+            status = self.wait()
+            end = f"ended with status {status}"
+            if status < 0:
+                end = f"ended by signal {supervisor.signal_name(-status)}"
+        while self._errors is not None and select.select([self._errors], [], [], 0)[0]:
+            self._read_errors()
+        last = self._last_error
+        return f"{end}; its last line: {last[:LAST_LINE]}" if last else end
 
     def close(self) -> None:
         """Kill the engine and whatever it started."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):
                 assert pipe is not None
                 pipe.close()
@@ -164,22 +189,39 @@ class Talk:
     def _read(self, seconds: float) -> bool:
         """Take what the engine says next; ``False`` when it is silent, or gone."""
         assert self.process.stdout is not None
-        if not select.select([self.process.stdout], [], [], seconds)[0]:
-            return False
+        pipes = [self.process.stdout.fileno(), *([] if self._errors is None else [self._errors])]
+        ready = select.select(pipes, [], [], seconds)[0]
+        if self._errors in ready:
+            self._read_errors()
+        if self.process.stdout.fileno() not in ready:
+            return bool(ready)
         data = os.read(self.process.stdout.fileno(), 1 << 16)
         self._ended = not data
         *whole, self._rest = (self._rest + data).split(b"\n")
         for line in whole:
-            text = line.decode(errors="replace").rstrip("\r")
-            self._note(f"< {text}")
-            self.lines.append(text)
+            said = line.decode(errors="replace").rstrip("\r")
+            self._note(f"< {said}")
+            self.lines.append(said)
         return bool(data)
+
+    def _read_errors(self) -> None:
+        assert self._errors is not None
+        data = os.read(self._errors, 1 << 16)
+        *whole, rest = (self._error_rest + data).split(b"\n")
+        if not data:
+            self._errors, whole, rest = None, [*whole, rest], b""
+        self._error_rest = rest[:LONGEST]
+        for line in whole:
+            if line_text := text.one_line(line.decode(errors="replace")):
+                self._note(f"! {line_text}")
+                self._last_error = line_text
 
     def _note(self, line: str) -> None:
         kept: list[str] | collections.deque[str] = self.head
         if len(self.head) >= KEPT:
             kept = self.tail
-        kept.append(line if len(line) <= LONGEST else f"{line[:LONGEST]}…")
+        whole = line.startswith(">") or len(line) <= LONGEST
+        kept.append(line if whole else f"{line[:LONGEST]}…")
 
 
 class _Checks:
@@ -521,7 +563,7 @@ class UciChecks(_Checks):
 
     def _ended(self, talk: Talk) -> str:
         try:
-            status = talk.process.wait(self._patience)
+            status = talk.wait()
         except subprocess.TimeoutExpired:
             self._close()
             raise _FailedError(f"runs on after {self._patience:g} s") from None
@@ -633,7 +675,7 @@ class XboardChecks(_Checks):
         talk = self._ready()
         talk.send("quit")
         try:
-            talk.process.wait(self._patience)
+            talk.wait()
         except subprocess.TimeoutExpired:
             raise _SilentError(f"runs on after {self._patience:g} s") from None
         self._close()

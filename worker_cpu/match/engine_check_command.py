@@ -74,7 +74,7 @@ def check_engine(
     Example: farm engine check ./my-engine --option Hash=16 --junit engine.xml
     """
     settings = dict(_setting(text) for text in given)
-    argv = programs.command(command, home.absolute(), "check engine")
+    argv = programs.command(command, home.absolute(), "farm engine check", home_key="--dir")
     checks = engine_check.PROTOCOLS[protocol](argv, home, patience, settings)
     findings: list[engine_check.Finding] = []
     for finding in checks.run():

@@ -242,7 +242,8 @@ def _program(values: Mapping[str, str], where: str) -> tuple[list[str], str | No
             raise cli_values.refuse(where, "host=", "host=USER@MACHINE, or a name of -boxes")
         return programs.shell_words(values["cmd"], where), values.get("dir")
     directory = programs.directory(values.get("dir") or ".", where)
-    return programs.command(values["cmd"], directory, where), str(directory)
+    command = programs.command(values["cmd"], directory, where, key="cmd=", home_key="dir=")
+    return command, str(directory)
 
 
 def visible(gpus: tuple[str, ...]) -> dict[str, str]:

@@ -18,10 +18,6 @@ from orchestrator.common import files
 from worker_cpu.match import cli_values
 
 GAMES: Final = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
-_ALLOWED: Final = (
-    "a program that can be executed: a name is looked for in dir=, PATH and /usr/games; a path"
-    " from dir=, then from where farm match was started"
-)
 _WEIGHTS: Final = ("eval", "nnue", "net", "weight")  # in names of options: files that play along
 _LOG: Final = "log"  # in a word: a file that the engine itself writes
 
@@ -34,11 +30,20 @@ def directory(text: str, where: str) -> pathlib.Path:
     return path
 
 
-def command(text: str, home: pathlib.Path, where: str) -> list[str]:
-    """Return the program of ``cmd=`` and its arguments; raise ``UsageError`` if it is not there.
+def command(
+    text: str, home: pathlib.Path, where: str, *, key: str = "", home_key: str = ""
+) -> list[str]:
+    """Return a command's program and its arguments; raise ``UsageError`` if it is not there.
 
-    A command with blanks that is no file is a program and its arguments.
+    A command with blanks that is no file is a program and its arguments. ``key`` and ``home_key``
+    are the words that command and directory were given by, for the error.
     """
+    places = f"{home_key}, PATH" if home_key else "PATH"
+    paths = f"{home_key}, then from here" if home_key else "here"
+    allowed = (
+        f"a program that can be executed: a name is looked for in {places} and /usr/games; a path"
+        f" from {paths}"
+    )
     parts = [text]
     if _program(text, home) is None:
         parts = shell_words(text, where) or parts
@@ -46,9 +51,10 @@ def command(text: str, home: pathlib.Path, where: str) -> list[str]:
     if program is None:
         named = f"no file {home / _path(parts[0])}"
         missing = named if "/" in parts[0] else f"no {parts[0]!r} in PATH, and {named}"
-        raise cli_values.refuse(where, f"cmd={text}, but {missing}", _ALLOWED)
+        raise cli_values.refuse(where, f"{key}{text}, but {missing}", allowed)
     if not os.access(program, os.X_OK):
-        raise cli_values.refuse(where, f"cmd={text}, but {program} is not executable", _ALLOWED)
+        unable = f"{key}{text}, but {program} is not executable"
+        raise cli_values.refuse(where, unable, allowed)
     return [program, *parts[1:]]
 
 

@@ -353,15 +353,14 @@ class Runner:
         figures = _FIGURES.match(end.outcome.note)
         if figures is None:
             return False
-        thought, allowed, computed, waited = (value and float(value) for value in figures.groups())
-        if thought is None:
-            late = end.order.timeouts.stop_ms + end.order.timeouts.stall_ms
-        else:
-            late = thought - allowed
-            threads = max(engine.threads for engine in self._settings.engines)
-            if computed >= threads * allowed:
+        thought_ms, allowed_ms, computed_ms, waited_ms = figures.groups()
+        late = float(end.order.timeouts.stop_ms + end.order.timeouts.stall_ms)  # at least
+        if thought_ms is not None:
+            late = float(thought_ms) - float(allowed_ms)
+            threads = max((engine.threads for engine in self._settings.engines), default=1)
+            if float(computed_ms) >= threads * float(allowed_ms):
                 return True
-        return waited is not None and waited < late
+        return waited_ms is not None and float(waited_ms) < late
 
     def _dismiss(self, seated: session.Seated) -> None:
         seated.dismiss()
