@@ -143,7 +143,7 @@ def test_the_command_lines_of_the_pages_about_matches_are_read(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line of their blocks: options by click, switches of `farm match` by its own reader."""
-    monkeypatch.setattr(programs, "command", lambda text, *_: [text])
+    monkeypatch.setattr(programs, "command", lambda text, *_, **__: [text])
     monkeypatch.setattr(programs, "directory", lambda text, *_: pathlib.Path(text))
     listed = engines.Wishes({"cmd": "rook", "name": "Rook"})  # what engines.json says
     monkeypatch.setattr(engines, "configured", lambda _: listed)
