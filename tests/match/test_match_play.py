@@ -196,7 +196,8 @@ def test_another_programs_dialect_tells_faults_beside_its_lines(
 ) -> None:
     """What the farm's own lines say of a fault stands on stderr; stdout is the other program's."""
     engines = [*table.scripted("Bad", "--fault", fault), *table.scripted("Good")]
-    words = (*engines, "-each", "tc=0.2+0", "-dialect", dialect, "-journal", "j.jsonl")
+    control = "tc=0.2+0" if fault.startswith("late") else "tc=10"
+    words = (*engines, "-each", control, "-dialect", dialect, "-journal", "j.jsonl")
     words = (*words, "-games", "1", "-rounds", "1")
     code = int(dialect == "fastchess" and fault.startswith("crash"))
     played = table.play(tmp_path, *words, code=code)
