@@ -660,11 +660,10 @@ def _journaled(
         "ending": outcome.ending,
         "loser": outcome.loser,
         "details": outcome.details,
-        "note": outcome.note,
         "plies": whole.plies[-1].ply if whole.plies else 0,
         "pgn": text,
         "stamps": _stamps(whole.plies),
-        **worker_review.said(outcome.ending, _stderr_of(whole)),
+        **worker_review.said(outcome, whole.final_fen, _stderr_of(whole)),
     }
 
 

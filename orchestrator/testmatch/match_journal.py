@@ -33,6 +33,8 @@ class About(contract.Message):
     books: Mapping[str, str] = {}  # SHA-256 of opening books by file; journals of before have none
 
 
+# A move or a claim does not say by itself that it was wrong: its position does.
+MISPLAYED: Final = frozenset({contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM})
 _ADDED: Final = frozenset({"pair", "position"})  # fields that journals of before lack
 
 

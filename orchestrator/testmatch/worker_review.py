@@ -26,7 +26,7 @@ import chess.pgn
 
 from orchestrator import contract
 from orchestrator.rating import residuals
-from orchestrator.testmatch import orders
+from orchestrator.testmatch import match_journal, orders
 
 ALPHA: Final = 2.5e-6  # probability that results alone condemn an honest owner, for each match
 LIMIT: Final = -math.log(ALPHA)  # nats of evidence: 12.9
@@ -129,14 +129,16 @@ def owner(data: Mapping[str, Any]) -> str:
     return token if slash else residuals.TRUSTED
 
 
-def said(ending: str, stderr_tail: str) -> dict[str, str]:
-    """Return what a result's entry keeps of the loser's stderr: its end, and after a fault alone.
+def said(outcome: contract.Outcome, final_fen: str, stderr_tail: str) -> dict[str, str]:
+    """Return what a result's entry keeps of a fault: its note, and the end of the loser's stderr.
 
-    Redis has it until it is in the mirror.
+    A move or a claim alone does not say that it was wrong, so its position stands behind it. Redis
+    has all of it until it is in the mirror.
     """
-    lines = stderr_tail.strip().splitlines()[-SAID_LINES:] if ending in FAULTS else []
+    position = f" in {final_fen}" if outcome.ending in match_journal.MISPLAYED else ""
+    lines = stderr_tail.strip().splitlines()[-SAID_LINES:] if outcome.ending in FAULTS else []
     text = "\n".join(lines)[-SAID_LETTERS:]
-    return {"stderr": text} if text else {}
+    return {"note": f"{outcome.note}{position}", **({"stderr": text} if text else {})}
 
 
 class WorkerReview:

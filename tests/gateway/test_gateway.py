@@ -333,6 +333,24 @@ def test_a_forged_result_ends_the_batch(scene: Scene) -> None:
     assert [one["game"] for one in scene.results()] == [1]
 
 
+def test_an_illegal_move_is_kept_with_its_position(scene: Scene) -> None:
+    """As `farm match` prints it; of other ends nothing is added to what is said."""
+    scene.open()
+    found = scene.dealt()
+    loss = contract.Outcome(
+        result="0-1",
+        ending=contract.Ending.ILLEGAL,
+        loser="white",
+        details="White makes an illegal move",
+        note="g2g5",
+    )
+    played = [games(found, moves=told.MATE[:2], outcome=loss)[0], games(found)[1]]
+    answer = scene.ask("results", batch="b1", token=found["token"], games=played).json()
+    assert answer["recorded"] == [1, 2], answer
+    position = "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2"
+    assert [one["note"] for one in scene.results()] == [f"g2g5 in {position}", ""]
+
+
 def test_what_an_engine_wrote_before_its_crash_is_kept_within_bounds(scene: Scene) -> None:
     """Of the loser, after a fault, the last lines; of an engine that was mated none."""
     scene.open()

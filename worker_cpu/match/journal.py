@@ -33,7 +33,7 @@ VERSION = 1
 
 def result_of(slot: schedule.Slot, game: referee_result.Ended) -> match_journal.Result:
     """Return what the journal keeps of a finished game."""
-    misplayed = game.outcome.ending in (contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM)
+    misplayed = game.outcome.ending in match_journal.MISPLAYED
     return match_journal.Result(
         number=slot.number,
         round=slot.round,

@@ -466,8 +466,7 @@ def _result(played: game.End) -> dict[str, str | int | None]:
         "ending": outcome.ending,
         "loser": outcome.loser,
         "details": outcome.details,
-        "note": outcome.note,
         "plies": played.plies,
         "pgn": played.pgn,
-        **worker_review.said(outcome.ending, played.loser_stderr),
+        **worker_review.said(outcome, played.final_fen, played.loser_stderr),
     }
