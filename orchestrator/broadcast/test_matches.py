@@ -26,6 +26,7 @@ import structlog
 from orchestrator import contract
 from orchestrator.broadcast.content import documents, match_games, match_view, messages
 from orchestrator.common import errors, text
+from orchestrator.contract import remote
 from orchestrator.ledger import batches, lane_store, lanes, store
 from orchestrator.testmatch import match_journal, orders, sprt_match, worker_review
 
@@ -144,6 +145,16 @@ class Match:
     def reviews(self) -> list[worker_review.Review]:
         """Return what is known of the owners of remote workers, those to look at first."""
         return self._results.review.reviews()
+
+    @property
+    def faults(self) -> tuple[sprt_match.Fault, ...]:
+        """Return the faults of games that count, in the order of the games."""
+        return self._results.faults
+
+    @property
+    def sources(self) -> tuple[remote.SourceBuild, ...]:
+        """Return the revisions that play, of engines that are built from source."""
+        return tuple(filter(None, self._spec.builds))
 
     def text(self, number: int) -> str | None:
         """Return the PGN of a game, from the mirror."""

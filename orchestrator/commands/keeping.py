@@ -32,7 +32,6 @@ LOST = (
     "Redis has lost what it knew of this match; it goes on from the results that are kept here, and"
     " games that were being played are dealt again"
 )
-SHOWN_FAULTS = 20  # a build that crashes in each game fills no more of a terminal
 SHOWN = 3  # parameters of a tuning in a line
 STOPPED = 130  # exit code of a match that was stopped, as of a shell's Ctrl-C
 
@@ -296,11 +295,12 @@ def faults(standing: sprt_match.Standing) -> Iterator[str]:
     counts = collections.Counter(fault.engine for fault in standing.faults)
     for engine, number in counts.items():
         yield f"faults of {engine}: {number}"
-    if before := len(standing.faults[:-SHOWN_FAULTS]):
-        yield f"the last {SHOWN_FAULTS} of them; the {before} before are in the match's journal"
-    for fault in standing.faults[-SHOWN_FAULTS:]:
-        yield f"fault: {fault}"
-        for line in fault.stderr.splitlines():
+    last = sprt_match.last_faults(standing.faults)
+    if others := len(standing.faults) - sum(len(repeated.games) for repeated in last):
+        yield f"the last of them; the {others} others are in the match's journal"
+    for repeated in last:
+        yield f"fault: {repeated}"
+        for line in repeated.fault.said:
             yield f"  {line}"
 
 

@@ -18,7 +18,6 @@ from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
 from orchestrator.commands import (
     common,
-    keeping,
     rosters,
     source_builds,
     submitting,
@@ -139,7 +138,7 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
     spec, terms = _match(engine, words, options)
     standing = submitting.keep(spec, terms, options)
     if options["self_check"] and standing is not None and standing.faults:
-        said = "; ".join(map(str, standing.faults[-keeping.SHOWN_FAULTS :]))
+        said = "; ".join(map(str, sprt_match.last_faults(standing.faults)))
         raise errors.RefusedError(f"the self-check has found faults: {said}")
 
 

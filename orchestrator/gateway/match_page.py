@@ -8,9 +8,10 @@ from typing import Any, Final
 import chess
 
 from orchestrator.broadcast import test_matches
+from orchestrator.contract import remote
 from orchestrator.gateway import html
 from orchestrator.ledger import live_games
-from orchestrator.testmatch import worker_review
+from orchestrator.testmatch import sprt_match, worker_review
 
 SHOWN_BUILDS: Final = 100  # builds on workers: the newest
 SHOWN_LOGS: Final = 5  # logs of builds that failed: the newest
@@ -24,6 +25,7 @@ def shown(match: test_matches.Match, secret: str, place: str, *, is_author: bool
     with match.lock:
         line, test = dict(match.line), match.view.test()
         builds, reviews = list(match.builds.values()), match.reviews()
+        faults = match.faults
     is_over = line["status"] == "finished"
     return html.join(
         part
@@ -35,6 +37,8 @@ def shown(match: test_matches.Match, secret: str, place: str, *, is_author: bool
             if not is_over
             else None,
             _tuning(test["tuning"]),
+            _faults(faults) if is_author else None,
+            _sources(match.sources) if is_author else None,
             _builds(builds) if is_author else None,
             _workers(reviews) if is_author else None,
             _steering(secret, place, line) if is_author else None,
@@ -124,6 +128,31 @@ def _tuning(tuning: Mapping[str, Any] | None) -> html.Markup | None:
     ]
     heads = ("parameter", "start ", "value ", "min ", "max ")
     return html.join([html.tag("h2", "Tuned"), html.table(heads, rows)])
+
+
+def _faults(faults: Sequence[sprt_match.Fault]) -> html.Markup | None:
+    """Return what `farm match show` lists: the last faults, with what engines wrote to stderr."""
+    if not faults:
+        return None
+    last = sprt_match.last_faults(faults)
+    others = len(faults) - sum(len(repeated.games) for repeated in last)
+    parts: list[object] = [html.tag("h2", "Faults")]
+    if others:
+        said = f"The last ones; the {others} others are in the match's journal."
+        parts.append(html.tag("p", said, class_="quiet"))
+    for repeated in last:
+        parts.append(html.tag("p", str(repeated)))
+        if repeated.fault.said:
+            parts.append(html.tag("pre", "\n".join(repeated.fault.said)))
+    return html.join(parts)
+
+
+def _sources(sources: Sequence[remote.SourceBuild]) -> html.Markup | None:
+    if not sources:
+        return None
+    rows = [(source.name, source.commit or "none (binaries)", source.bench) for source in sources]
+    heads = ("engine", "commit", "bench ")
+    return html.join([html.tag("h2", "Revisions"), html.table(heads, rows)])
 
 
 def _builds(builds: Sequence[Mapping[str, Any]]) -> html.Markup | None:

@@ -39,6 +39,10 @@ LOSSES = 3  # times one game may be lost before the match is given up
 MOST = orders.LAST_GAME  # games of a match
 BATCH = 500  # entries read at once: bounds memory, not work
 FAULTS = worker_review.FAULTS  # the loser's own doing: what a self-check looks for
+SHOWN_FAULTS = (
+    20  # of different words: a build that crashes in each game fills no more of a terminal
+)
+SHOWN_GAMES = 10  # numbers of games behind one fault
 POINTS = {"1-0": 1.0, "1/2-1/2": 0.5, "0-1": 0.0}  # of White
 # What is counted is the entry as it stands, so a number must be one: no text that looks like it.
 _Number = Annotated[int, pydantic.Field(ge=1, strict=True)]
@@ -207,8 +211,42 @@ class Fault:
         what = ": ".join(filter(None, (data["details"], data["note"])))
         return cls(data["game"], engine.name, what, data.get("stderr", ""))
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Return the lines of its stderr, but for a last one that ends ``what`` already."""
+        lines = tuple(self.stderr.splitlines())
+        is_told = bool(lines) and self.what.endswith(f": {lines[-1].strip()}")
+        return lines[:-1] if is_told else lines
+
     def __str__(self) -> str:
         return f"game {self.game}: {self.engine}: {self.what}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Repeated:
+    """A fault and the games that were lost by it in the same words, the first ones by number."""
+
+    fault: Fault
+    games: tuple[int, ...]
+
+    def __str__(self) -> str:
+        if len(self.games) == 1:
+            return str(self.fault)
+        numbers = ", ".join(map(str, self.games[:SHOWN_GAMES]))
+        more = ", …" if len(self.games) > SHOWN_GAMES else ""
+        return f"{len(self.games)} games ({numbers}{more}): {self.fault.engine}: {self.fault.what}"
+
+
+def last_faults(faults: Sequence[Fault]) -> list[Repeated]:
+    """Return faults, those in the same words once, the last ``SHOWN_FAULTS`` by their last game."""
+    games: dict[tuple[str, str, str], list[Fault]] = {}
+    for fault in faults:
+        games.setdefault((fault.engine, fault.what, fault.stderr), []).append(fault)
+    together = sorted(games.values(), key=lambda equal: equal[-1].game)
+    return [
+        Repeated(equal[0], tuple(fault.game for fault in equal))
+        for equal in together[-SHOWN_FAULTS:]
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,8 +320,8 @@ class Results:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """Return the faults of games that count, in the order in which they came."""
-        return tuple(fault for game, fault in self._faults.items() if self.tally.has(game))
+        """Return the faults of games that count, in the order of the games."""
+        return tuple(fault for game, fault in sorted(self._faults.items()) if self.tally.has(game))
 
     def take(self, entry: contract.Entry) -> bool:
         """Take an entry; return whether it is the result of a game that counts now."""

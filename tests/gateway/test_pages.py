@@ -387,6 +387,53 @@ def test_what_people_and_workers_call_themselves_is_text(
     assert browser.get("/m/dev-404").status_code == 404
 
 
+def test_an_author_sees_whose_fault_games_were_and_which_revisions_played(
+    scene: test_gateway.Scene, browser: Browser, house: test_gateway.House
+) -> None:
+    """With the games' numbers and the engine's last lines, equal ones once; not who only plays."""
+    engines = [contract.EngineSpec(id=name, name=name, command=("x",)) for name in ("new", "old")]
+    sources = tuple(_source(engine.name) for engine in engines)
+    spec = scene.open("dev-1", engines=engines).model_copy(update={"builds": sources})
+    folder = house.data / "tests" / "dev-1"
+    folder.mkdir(parents=True)
+    (folder / "match.json").write_text(sprt_match.encoded(spec, sprt_match.Terms()))
+    said = f"first line {NASTY}\nassert failed: nlines"
+    entries = []
+    for seq, game in enumerate((3, 1, 5, 2), start=1):
+        data = {"game": game, "lane": "", "hall": "", "host": "h/x", "attempt": f"t/{game}"}
+        data |= {"result": "0-1", "ending": "disconnect", "loser": "white", "plies": 3, "pgn": "*"}
+        data |= {"details": "White disconnects", "stderr": said}
+        data["note"] = f"signal SIGABRT; its last line: {said.splitlines()[-1]}"
+        entries.append(_entry(seq, lanes.GAME, data))
+    (folder / "journal.jsonl").write_text("".join(f"{entry.line()}\n" for entry in entries))
+    browser.login(_author(scene, "berta", "*"))
+    page = browser.get("/m/dev-1").text
+    what = "White disconnects: signal SIGABRT; its last line: assert failed: nlines"
+    assert f"3 games (1, 3, 5): new: {what}" in page
+    assert f"game 2: old: {what}" in page
+    assert page.count("first line &lt;script&gt;") == 2
+    assert page.count("assert failed: nlines") == 2, "the line is not there once more"
+    assert page.count("\u202e") == page.count("<script") == 0
+    for source in sources:
+        assert (source.commit in page, f'<td class="number">{source.bench}' in page) == (True, True)
+    browser.login(scene.secret)
+    plain = browser.get("/m/dev-1").text
+    assert "disconnect 3" in plain
+    for hidden in ("first line", sources[0].commit):
+        assert hidden not in plain, "who only plays sees score and graphs"
+
+
+def _source(name: str) -> test_gateway.remote.SourceBuild:
+    return test_gateway.remote.SourceBuild(
+        name=f"Tiny {name}",
+        commit=name.encode().hex() * 4,
+        archive="a" * 64,
+        make="make",
+        program="tiny",
+        bench=9_000 + len(name) + ord(name[0]),
+    )
+
+
 def test_what_is_no_form_is_refused(scene: test_gateway.Scene, browser: Browser) -> None:
     """By its size before it is read, by its fields' number, by bytes that are no text."""
     browser.login(_author(scene, "berta"))

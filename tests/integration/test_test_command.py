@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +35,10 @@ command = {base}
 id = "broken"
 name = "Broken"
 command = {broken}
+[[engine]]
+id = "wild"
+name = "Wild"
+command = {wild}
 """
 AWAY = """
 [[engine]]
@@ -46,13 +51,14 @@ box = "gpu-1"
 
 
 def roster(folder: pathlib.Path) -> pathlib.Path:
-    """Write a roster file: a strong engine, a weak one, one that crashes."""
+    """Write a roster file: one strong, one weak, one that crashes, one whose moves are illegal."""
     told = {
         name: json.dumps(harness.scripted(folder / "life.jsonl", strength, *extra)["command"])
         for name, strength, extra in (
             ("dev", 3, ()),
             ("base", 1, ()),
             ("broken", 2, ("--fault", "crash@6")),
+            ("wild", 2, ("--fault", "illegal@6", "--fault", "illegal@7")),
         )
     }
     spoken = ("sh", "-c", 'echo "assert failed: nlines" >&2; exec "$@"', "sh")
@@ -97,8 +103,7 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
             assert "Hash size: " in tuned.output
             checked = _run(farm, "broken", "--self-check", "--file", str(file), "--games", "2")
             assert checked.exit_code == 3, checked.output
-            assert "the self-check has found faults: game 1: Broken: " in checked.output
-            assert "game 2: Broken: " in checked.output
+            assert "the self-check has found faults: 2 games (1, 2): Broken: " in checked.output
             _crashes_are_told(farm, file)
             shown = _farm(farm, "lanes", "--json")
             assert [one["lane"] for one in json.loads(shown.stdout)["lanes"]] == ["a"]
@@ -115,9 +120,14 @@ def _crashes_are_told(farm: harness.Farm, file: pathlib.Path) -> None:
         assert "faults of Broken: 2" in text
         assert "fault: game 1: Broken: Black disconnects" in text
         assert "fault: game 2: Broken: White disconnects" in text
-        assert text.count("  assert failed: nlines\n") == 2
+        assert text.count("assert failed: nlines\n") == 2, "once for each fault"
     told = json.loads(_farm(farm, "show-test", "crashed", "--json").stdout)
     assert [fault.partition(": Broken: ")[0] for fault in told["faults"]] == ["game 1", "game 2"]
+    words = ("base", "--against", "wild", "--file", str(file), "--games", "2")
+    played = _farm(farm, "test", *words, "--tc", "20s+1s")
+    assert re.search(
+        r"fault: game \d: Wild: \w+ makes an illegal move: a1a1 in \S+ [wb] ", played.output
+    )
 
 
 def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> None:
