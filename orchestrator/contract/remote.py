@@ -57,6 +57,7 @@ OneLine = Annotated[str, pydantic.Field(pattern=r"^[^\x00-\x1f\x7f]*$")]
 Line = Annotated[OneLine, pydantic.Field(min_length=1, max_length=2_000)]
 LOG_BYTES = 8_192  # of a build's log: what is told of it, and kept
 # Why a claim is answered without games where there are none: workers that wait for no other end.
+# Behind it may stand what open matches want that the worker lacks.
 NOTHING = "no open match has games for the engines that this worker has"
 
 

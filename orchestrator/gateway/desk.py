@@ -13,7 +13,7 @@ import dataclasses
 import math
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import structlog
@@ -39,6 +39,7 @@ log = structlog.get_logger()
 SPECS: Final = 64  # specifications kept: a match's book may have megabytes
 BRIEFS: Final = 10_000  # matches of which is kept what they need
 CANDIDATES: Final = 8  # matches that a claim may be dealt, those whose turn is next
+NAMED: Final = 3  # matches whose files a worker lacks, in an answer
 CLAIMS: Final = 4  # looks for a match with games: those without are out of the queue by then
 PGN_BYTES: Final = 1 << 19  # of a game: Redis keeps it in memory; a longer one goes uncommented
 WAIT_MS: Final = 10_000  # ms: a worker without a game asks again so soon
@@ -77,8 +78,18 @@ class _Match:
 
     run: str
     spec: orders.Spec
-    files: frozenset[str]
     builds: Mapping[str, remote.SourceBuild]  # by id: what workers build of them
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Return the SHA-256 of all that its workers must have, and whose file each is."""
+        return {
+            digest: engine.name
+            if digest in self.builds
+            else f"{engine.name}'s {path.rpartition('/')[2]}"
+            for engine in self.spec.engines
+            for path, digest in engine.checksums.items()
+        }
 
     @property
     def served(self) -> frozenset[str]:
@@ -91,8 +102,18 @@ class _Brief(NamedTuple):
 
     run: str
     remote: bool
-    files: frozenset[str]
+    files: Mapping[str, str]  # SHA-256 to whose file it is, in words
     builds: frozenset[str]
+
+    def lacking(self, missing: Collection[str]) -> str:
+        """Return what a worker lacks for it, in words."""
+        return " and ".join(
+            f"{words} built from its source (farm work --build)"
+            if digest in self.builds
+            else f"{words} with SHA-256 {digest[:DIGITS]}…"
+            for digest, words in self.files.items()
+            if digest in missing
+        )
 
 
 class Desk:
@@ -151,14 +172,14 @@ class Desk:
         own, name = f"{token.id}/{wanted.host}", _name(token, wanted.batch)
         if self._batches.batch(name) is not None:  # dealt before: its answer was lost
             return self._take(token, wanted, [], {})
-        able, unbuilt = self._able(token, wanted)
+        able, unbuilt, lacking = self._able(token, wanted)
         if unbuilt is not None:
             builds = tuple(
                 build for name, build in unbuilt.builds.items() if name not in wanted.files
             )
             return remote.BatchDealt(match=unbuilt.spec.id, builds=builds)
         if not able:
-            return remote.BatchDealt(wait_ms=WAIT_MS, why=remote.NOTHING)
+            return remote.BatchDealt(wait_ms=WAIT_MS, why="; ".join([remote.NOTHING, *lacking]))
         checks, able = self._checks(own, name, able)
         if not able:
             return remote.BatchDealt(wait_ms=CHECK_WAIT_MS, why=CHECKING)
@@ -499,32 +520,39 @@ class Desk:
 
     def _able(
         self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
-    ) -> tuple[list[_Match], _Match | None]:
+    ) -> tuple[list[_Match], _Match | None, list[str]]:
         """Return the open matches that a worker can play: it has their files, cores, memory.
 
         The second is one that it has to build engines for first, since none that it can play goes
-        before it.
+        before it. The third says of some that it cannot play which files it lacks.
         """
         files, declined = frozenset(wanted.files), frozenset(wanted.declined)
         able: list[_Match] = []
+        lacking: list[str] = []
         highest = -math.inf
         for open_match in self._batches.in_turn(lambda kind: _fits(kind, wanted)):
             brief = self._brief(open_match) if token.allows(open_match.id) else None
             if brief is None or not brief.remote:
                 continue
-            missing = brief.files - files
+            missing = brief.files.keys() - files
             buildable = wanted.builds and missing <= brief.builds and not missing & declined
+            if (
+                not buildable
+                and len(lacking) < NAMED
+                and (words := brief.lacking(missing - declined))
+            ):
+                lacking.append(f"{open_match.id} wants {words}")
             if missing and (not buildable or open_match.priority < highest):
                 continue
             match = self._match(open_match.id, open_match.run)
             if match is not None and missing:
-                return able, match
+                return able, match, lacking
             if match is not None:
                 able.append(match)
                 highest = max(highest, open_match.priority)
             if len(able) == CANDIDATES:
                 break
-        return able, None
+        return able, None, lacking
 
     def _brief(self, open_match: batches.OpenMatch) -> _Brief | None:
         """Return what a match needs, kept of each open one; its specification may be large."""
@@ -534,7 +562,7 @@ class Desk:
         match = self._match(open_match.id, open_match.run)
         if match is None:
             return None
-        brief = _Brief(match.run, match.spec.remote, match.files, frozenset(match.builds))
+        brief = _Brief(match.run, match.spec.remote, match.named, frozenset(match.builds))
         with self._lock:
             if len(self._briefs) >= BRIEFS:
                 self._briefs.pop(next(iter(self._briefs)))
@@ -588,9 +616,8 @@ class Desk:
         if text is None:
             return None
         spec = orders.Spec.decode(text).for_workers()
-        files = frozenset(digest for engine in spec.engines for digest in engine.checksums.values())
         builds = {build.id: build for build in spec.builds if build is not None}
-        match = _Match(run, spec, files, builds)
+        match = _Match(run, spec, builds)
         with self._lock:
             if len(self._matches) >= SPECS:
                 self._matches.pop(next(iter(self._matches)))

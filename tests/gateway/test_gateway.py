@@ -333,6 +333,26 @@ def test_a_forged_result_ends_the_batch(scene: Scene) -> None:
     assert [one["game"] for one in scene.results()] == [1]
 
 
+def test_a_worker_is_told_which_files_a_match_wants_that_it_lacks(scene: Scene) -> None:
+    """A rebuilt engine is no silence; other people's matches are none of its business."""
+    scene.open()
+    scene.open("secret-1")
+    secret = scene.token("boris", "--match", "m*")
+    answer = scene.claim("b1", secret, files=[told.BASE, "c" * 64])
+    assert answer["orders"] == []
+    assert answer["why"] == f"{remote.NOTHING}; m wants dev's dev with SHA-256 {'d' * 16}…"
+    engines = [
+        contract.EngineSpec(id=name, name=name, command=("x",), checksums={"x": name * 64})
+        for name in "ab"
+    ]
+    for number in range(20):
+        scene.open(f"m{number}", engines=engines)
+    why = scene.claim("b2", secret, files=[])["why"]
+    assert why.count("wants a's x with SHA-256 aaaaaaaaaaaaaaaa… and b's x") <= desk.NAMED
+    assert why.count(" wants ") == desk.NAMED, "a line stays a line"
+    assert scene.claim("b3", scene.token("carl", "--match", "none-*"))["why"] == remote.NOTHING
+
+
 def test_an_illegal_move_is_kept_with_its_position(scene: Scene) -> None:
     """As `farm match` prints it; of other ends nothing is added to what is said."""
     scene.open()

@@ -234,7 +234,14 @@ def _worker(tmp_path: pathlib.Path, there: object = None) -> command.Worker:
     return command.Worker(there, kept, [], options, None, until_idle=True)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("why", "done"), [(remote.NOTHING, True), (desk.CHECKING, False)])
+@pytest.mark.parametrize(
+    ("why", "done"),
+    [
+        (remote.NOTHING, True),
+        (f"{remote.NOTHING}; dev-1 wants Dev's dev with SHA-256 ab12…", True),
+        (desk.CHECKING, False),
+    ],
+)
 def test_a_worker_that_is_told_to_wait_does_not_end(
     tmp_path: pathlib.Path, why: str, *, done: bool
 ) -> None:

@@ -296,7 +296,7 @@ class Worker:
             self._idle = False
             return
         # Others may play a check of this token's and host's, or hold all batches that it may have.
-        self._idle = not dealt.orders and dealt.why == remote.NOTHING
+        self._idle = not dealt.orders and dealt.why.startswith(remote.NOTHING)
         if not dealt.orders:
             self._claim_at = time.monotonic() + dealt.wait_ms / 1000
             if dealt.why != self._waits:
