@@ -196,7 +196,7 @@ class Pages:
     def _waiting(self, visit: Visit, waits: list[submissions.Submission]) -> html.Markup:
         rows = [
             (
-                each.match,
+                _link(each.match),
                 html.join([each.about, _asked(each)]),
                 each.by.partition("@")[0],
                 _moment(each.at_ms),
@@ -252,6 +252,9 @@ class Pages:
             raise doors.AnsweredError(429, "too many matches are looked at with this token", 5)
         shown = self._watched.find(name)
         if shown is None:
+            waits = [each for each in self._desk.waiting(visit.token) if each.match == name]
+            if waits:
+                return _page(name, visit, self._waiting(visit, waits))
             raise doors.AnsweredError(404, f"there is no test match {name}")
         body = match_page.shown(
             shown, visit.secret, f"{HOME}/m/{name}", is_author=visit.token.author
@@ -598,11 +601,15 @@ def _words(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
+def _link(match: str) -> html.Markup:
+    return html.tag("a", match, href=f"{HOME}/m/{urllib.parse.quote(match)}")
+
+
 def _line(line: Mapping[str, Any]) -> tuple[object, ...]:
     """Return the cells of a match in the list."""
     score, test = line["score"] or {}, line["sprt"]
     return (
-        html.tag("a", line["name"], href=f"{HOME}/m/{urllib.parse.quote(line['name'])}"),
+        _link(line["name"]),
         " against ".join(line["engines"]),
         line["time_control"],
         f"{line['games']['played']} / {line['games']['total']}",

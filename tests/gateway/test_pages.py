@@ -225,6 +225,11 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
     assert "tiny: fix against main, 40 games at 20 nodes" in answer.text
     assert "alpha 0.05, beta 0.05, elo0 0.0, elo1 5.0, model normalized" in answer.text
     assert "Withdraw" in answer.text
+    own = browser.get("/m/dev-1")
+    assert (own.status_code, "waits for approval" in own.text, "Withdraw" in own.text) == (
+        *(200, True, True),
+    )
+    assert "Approve" not in own.text
     assert "Approve" not in answer.text, "nobody approves own ones"
     assert browser.post("/m/dev-1/approve").status_code == 409
     tuned = {"tuned": "Razor, int, 300, 100, 600, 20, 0.002", "iterations": "5", "pairs": "2"}
@@ -237,6 +242,7 @@ def test_a_new_test_is_submitted_and_approved_by_another_one(
     stranger = Browser(str(scene.client.base_url))
     stranger.login(_author(scene, "dora", "other-*"))
     assert "dev-1" not in stranger.get().text
+    assert stranger.get("/m/dev-1").status_code == 404
     assert stranger.post("/m/dev-1/approve").status_code == 404
     stranger.login(scene.token("worker", "--match", "dev-*"))
     assert "Approve" not in stranger.get().text
