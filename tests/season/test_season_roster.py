@@ -345,7 +345,9 @@ def test_every_command_refuses_it_in_the_same_words(
     monkeypatch.delenv("FARM_REDIS_URL", raising=False)
     done = testing.CliRunner().invoke(commands.farm, words)
     assert done.exit_code == 2, done.output
-    told = "engines.toml: [engine igel] command: found './igel', which says nothing without"
+    told = (
+        "engines.toml: [engine igel] command: found './igel', a relative path without `directory`"
+    )
     assert told in done.output
 
 

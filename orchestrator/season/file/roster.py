@@ -135,7 +135,7 @@ def unplaced(engines: Iterable[contract.EngineSpec], table: str) -> Iterator[pro
         elif not engine.directory.startswith("/"):
             yield problems.Problem(
                 f"{where} directory",
-                f"{engine.directory!r}, which says nothing in a hall",
+                f"{engine.directory!r}, a relative path",
                 "an absolute path on the hall's host",
             )
 
@@ -147,8 +147,9 @@ def _lost(engine: contract.EngineSpec, where: str) -> Iterator[problems.Problem]
         if "/" in program and not program.startswith("/"):
             yield problems.Problem(
                 f"{where} command",
-                f"{program!r}, which says nothing without a directory",
-                "a program in PATH, an absolute path, or `directory`, from which it is found",
+                f"{program!r}, a relative path without `directory`",
+                "a program in PATH, an absolute path on the hall's host, or an absolute"
+                " `directory` there, from which it is found",
             )
 
 
