@@ -107,7 +107,7 @@ def _played(
         for name, worker in workers.items():
             if worker.poll() is not None:  # as a service manager does (Restart=always)
                 workers[name], again = stage.work(name, "--build", engines=False), again + 1
-            counted = re.findall(r"(\d+) games counted", stage.log(name))
+            counted = re.findall(r"(\d+) games? counted", stage.log(name))
             if name not in first_counted and counted and int(counted[-1]):
                 first_counted[name] = round(time.monotonic() - came, 1)
         time.sleep(0.5)

@@ -7,6 +7,8 @@ import json
 import pathlib
 import re
 import signal
+import subprocess
+import typing
 
 import harness
 import pytest
@@ -87,7 +89,7 @@ def test_a_match_is_played_through_a_killed_worker_and_gateway(stage: remote_sta
     assert stage.batches.lapse() == 0
     last.send_signal(signal.SIGINT)
     assert last.wait() == 130, stage.log("last")
-    assert "games counted" in stage.log("last")
+    assert "counted" in stage.log("last")
     assert list((stage.root / "last" / "batches").iterdir()) == []
 
 
@@ -126,7 +128,9 @@ def test_a_lane_beside_remote_workers_plays_their_checks_and_then_the_next_match
     checks = [data for data in played if data["game"] > orders.LAST_GAME and data["lane"] == "a"]
     assert checks, "the lane has played what shows the workers' builds"
     answered = [data["game"] > orders.LAST_GAME for data in played if not data["lane"]]
-    counts = re.search(r"stopped; (\d+) games counted, (\d+) checks? answered", stage.log("worker"))
+    counts = re.search(
+        r"stopped; (\d+) games? counted, (\d+) checks? answered", stage.log("worker")
+    )
     assert counts is not None, stage.log("worker")
     assert tuple(map(int, counts.groups())) == (answered.count(False), answered.count(True))
     assert "m: dealt 1 check" in stage.log("worker")
@@ -254,6 +258,50 @@ def test_a_worker_that_is_told_to_wait_does_not_end(
     worker = _worker(tmp_path, Waiting())
     worker._claim()
     assert worker._done() is done
+
+
+def test_a_worker_that_plays_does_not_say_that_it_waits(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says so when it has nothing to play any more, and once."""
+
+    class Waiting:
+        def claim(self, _: remote.BatchWanted) -> remote.BatchDealt:
+            return remote.BatchDealt(why=remote.NOTHING)
+
+    worker = _worker(tmp_path, Waiting())
+    worker._player = typing.cast("subprocess.Popen[bytes]", object())
+    worker._claim()
+    assert capsys.readouterr().out == ""
+    worker._player = None
+    for _ in range(2):
+        worker._claim_at = 0.0
+        worker._claim()
+    assert capsys.readouterr().out == f"waiting: {remote.NOTHING}\n"
+
+
+def test_a_worker_counts_one_game_as_one(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says nothing of games of before where only results are left."""
+
+    class There:
+        url = "http://127.0.0.1"
+
+        def token(self) -> dict[str, object]:
+            return {"name": "anna", "until_ms": 0, "matches": ["*"]}
+
+    worker = _worker(tmp_path, There())
+    worker._greet()
+    assert ": 1 game at a time, " in capsys.readouterr().out
+    order = told.spec(games=1).order(1)
+    batch = spool.Batch("b", There.url, "1.1", "m", 600_000, (order,))
+    worker._spool.keep(batch)
+    worker._read_spool()
+    assert capsys.readouterr().out == "going on with 1 game of before\n"
+    worker._spool.write("b", told.game(order))
+    worker._read_spool()
+    assert "0 game" not in capsys.readouterr().out
 
 
 def test_a_worker_whose_machine_is_too_busy_to_play_gives_back_rests_and_goes_on(

@@ -36,7 +36,7 @@ from orchestrator.contract import remote
 from orchestrator.testmatch import orders as testmatch_orders
 from worker_cpu import settings
 from worker_cpu.engines import sandbox
-from worker_cpu.match import stopping
+from worker_cpu.match import cli_values, stopping
 from worker_cpu.remote import builder, engines, gateway, player, spool
 
 LOOK_SECONDS: Final = 1.0  # s: between two looks into the spool
@@ -119,7 +119,12 @@ class Worker:
             self._renew_at[batch.name] = 0.0
         if self._batches:
             self._keep_programs()
-            self._say(f"going on with {self._missing()} games of before")
+            left = self._missing()
+            self._say(
+                f"going on with {cli_values.some(left, 'game')} of before"
+                if left
+                else "going on: the results of before are all played, and are told now"
+            )
 
     def _missing(self) -> int:
         return sum(len(self._spool.missing(batch)) for batch in self._batches.values())
@@ -172,10 +177,11 @@ class Worker:
         token = self._gateway.token()
         until = time.strftime("%Y-%m-%d %H:%M", time.localtime(token["until_ms"] / 1000))
         names = ", ".join(engine.name for engine in self._roster) or "built from source"
+        at_a_time = cli_values.some(self._options.concurrency, "game")
         self._greeted = True
         self._say(
-            f"worker of {token['name']} at {self._gateway.url}: {self._options.concurrency} games"
-            f" at a time, engines {names}; matches {' '.join(token['matches'])}, until {until}"
+            f"worker of {token['name']} at {self._gateway.url}: {at_a_time} at a time, engines"
+            f" {names}; matches {' '.join(token['matches'])}, until {until}"
         )
 
     def _back_off(self, error: gateway.AwayError) -> None:
@@ -229,8 +235,8 @@ class Worker:
 
     def _told(self) -> str:
         """Say how much was counted: checks are no games of a match."""
-        checks = f", {_checks(self._checks)} answered" if self._checks else ""
-        return f"{self._counted} games counted{checks}"
+        checks = f", {cli_values.some(self._checks, 'check')} answered" if self._checks else ""
+        return f"{cli_values.some(self._counted, 'game')} counted{checks}"
 
     def _renew(self) -> None:
         for batch in list(self._batches.values()):
@@ -299,9 +305,10 @@ class Worker:
         self._idle = not dealt.orders and dealt.why.startswith(remote.NOTHING)
         if not dealt.orders:
             self._claim_at = time.monotonic() + dealt.wait_ms / 1000
-            if dealt.why != self._waits:
-                self._say(f"waiting: {dealt.why}")
-            self._waits = dealt.why
+            if self._player is None:  # while a game is played nobody waits
+                if dealt.why != self._waits:
+                    self._say(f"waiting: {dealt.why}")
+                self._waits = dealt.why
             return
         self._waits = ""
         self._take(name, dealt)
@@ -339,8 +346,8 @@ class Worker:
         self._keep_programs()
         numbers = [order.number for order in orders]
         checks = sum(map(testmatch_orders.is_check, numbers))
-        games = f"{len(numbers) - checks} games" if checks < len(numbers) else ""
-        parts = (games, _checks(checks) if checks else "")
+        games = cli_values.some(len(numbers) - checks, "game") if checks < len(numbers) else ""
+        parts = (games, cli_values.some(checks, "check") if checks else "")
         self._say(f"{batch.match}: dealt {' and '.join(filter(None, parts))}")
         if self._player is not None:
             self._spool.put(batch, numbers)
@@ -471,12 +478,9 @@ class Worker:
         self._tell()
         for batch in list(self._batches.values()):
             self._gateway.give_back(batch.name, batch.token)
-            self._say(f"{batch.match}: gave back {len(self._spool.missing(batch))} games")
+            left = cli_values.some(len(self._spool.missing(batch)), "game")
+            self._say(f"{batch.match}: gave back {left}")
             self._forget(batch)
-
-
-def _checks(number: int) -> str:
-    return f"{number} check{'' if number == 1 else 's'}"
 
 
 def _portion(unsent: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
