@@ -42,10 +42,16 @@ def lanes(close: str | None, *, as_json: bool) -> None:
             f"{match['match']}: {match['dealt']} of {match['games']} games dealt,"
             f" priority {match['priority']}, share {match['share']}"
         )
-    if matches:
-        click.echo(
-            "a match without a keeper goes on by `farm match test --id NAME`; Ctrl-C ends it"
-        )
+        if _is_forsaken(match["match"]):
+            name = match["match"]
+            goes_on = f"`farm match test --id {name}` goes on with it; Ctrl-C there ends it"
+            click.echo(f"{name} has no keeper: {goes_on}")
+
+
+def _is_forsaken(match: str) -> bool:
+    """Say whether nobody keeps a match whose folder is here; of others this machine cannot tell."""
+    folder = common.match_folder(match)
+    return sprt_match.is_kept(folder) and not sprt_match.has_keeper(folder)
 
 
 def _close(ledger: store.RedisLedger, ledger_lanes: lane_store.RedisLanes, lane_name: str) -> None:

@@ -78,13 +78,17 @@ def _show(name: str) -> None:
         say(text)
     for host, games in shown.by_host.items():
         say(f"{host}: {games} games")
-    for source in filter(None, spec.builds):
+    sources = [*filter(None, spec.builds)]
+    for source in sources:
         say(
             f"source: {source.name}, commit {source.commit or 'none (binaries)'}, bench"
             f" {source.bench}, archive {source.archive[:16] or 'none'}"
         )
     if shown.builds:
         _show_builds(shown.builds)
+    workers = [host for host in shown.by_host if "/" in host]  # of a token: lanes have their own
+    for text in sprt_match.built_before(sources, workers, shown.builds):
+        say(text)
 
 
 def _show_builds(builds: tuple[Mapping[str, Any], ...]) -> None:

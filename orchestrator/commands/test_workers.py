@@ -17,7 +17,11 @@ from orchestrator.testmatch import sprt_match, worker_review
 def test_workers(match: str, *, as_json: bool) -> None:
     """Show the remote workers of a test MATCH: evidence, checks, clocks, faults.
 
-    Evidence is a power of ten: by chance an honest owner shows 10^N once in 10^N matches at most.
+    Evidence is a power of ten: by chance an honest owner shows 10^N once in 10^N matches at most;
+    10^0.0 is none. Checks are those that went as on the farm's own lanes (without lanes: as with
+    three other owners), of those that these have played too: 0/0 until then. Clock is how far it
+    is off Redis', and how often it was set; ms a ply is what no clock was charged.
+
     `farm worker-token condemn` and `pardon` decide by hand (docs/workers.md).
 
     Example: farm test-workers dev-1
@@ -28,6 +32,9 @@ def test_workers(match: str, *, as_json: bool) -> None:
     if as_json:
         report = {"match": match, "limit": round(worker_review.LIMIT, 2)}
         common.print_json(report | {"tokens": [review.as_json() for review in reviews]})
+        return
+    if not reviews:
+        click.echo(f"{match}: no remote worker has played a game or a check yet")
         return
     heads = ("token", "workers", "games", "faults", "evidence", "checks", "clock", "ms a ply")
     table = rich.table.Table(*heads, "state")

@@ -40,6 +40,7 @@ def shown(match: test_matches.Match, secret: str, place: str, *, is_author: bool
             _faults(faults) if is_author else None,
             _sources(match.sources) if is_author else None,
             _builds(builds) if is_author else None,
+            _built_before(match.sources, reviews, builds) if is_author else None,
             _workers(reviews) if is_author else None,
             _steering(secret, place, line) if is_author else None,
         )
@@ -176,6 +177,16 @@ def _builds(builds: Sequence[Mapping[str, Any]]) -> html.Markup | None:
         title = html.tag("summary", f"Log of {build['name']} on {build['worker']}")
         parts.append(html.tag("details", title, html.tag("pre", build["log"])))
     return html.join(parts)
+
+
+def _built_before(
+    sources: Sequence[remote.SourceBuild],
+    reviews: Sequence[worker_review.Review],
+    builds: Sequence[Mapping[str, Any]],
+) -> html.Markup | None:
+    workers = [worker for review in reviews for worker in review.workers]
+    lines = sprt_match.built_before(sources, workers, builds)
+    return html.join(html.tag("p", line, class_="quiet") for line in lines) or None
 
 
 def _workers(reviews: Sequence[worker_review.Review]) -> html.Markup | None:

@@ -20,13 +20,14 @@ import dataclasses
 import pathlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import pydantic
 
 from orchestrator import contract
 from orchestrator.common import errors, files
+from orchestrator.contract.remote import SourceBuild
 from orchestrator.ledger import api, journal_mirror, lane_store, lanes, store
 from orchestrator.rating import elo, results, sprt, tally
 from orchestrator.testmatch import orders, spsa, worker_review, worker_verdicts
@@ -872,6 +873,17 @@ def shown(directory: pathlib.Path, spec: orders.Spec, terms: Terms) -> Shown:
     )
 
 
+def built_before(
+    sources: Sequence[SourceBuild], workers: Iterable[str], builds: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield who has played with which builds that were made for an earlier match, and kept."""
+    made = {(build["worker"], build["build"]) for build in builds}
+    for worker in workers:
+        kept_ones = [source.name for source in sources if (worker, source.id) not in made]
+        if kept_ones:
+            yield f"{worker}: {', '.join(kept_ones)}: built for an earlier match"
+
+
 def encoded(spec: orders.Spec, terms: Terms) -> str:
     """Return how a match is ordered, as its folder keeps it."""
     return contract.dumps({"spec": spec.model_dump(mode="json"), "terms": terms.as_json()})
@@ -897,6 +909,11 @@ def decoded(raw: Mapping[str, Any]) -> tuple[orders.Spec, Terms]:
 def is_kept(directory: pathlib.Path) -> bool:
     """Say whether a test match is in a directory."""
     return files.is_file(directory / "match.json")
+
+
+def has_keeper(directory: pathlib.Path) -> bool:
+    """Say whether a process of this machine keeps the test match in a directory."""
+    return files.is_held(directory / "journal.jsonl")
 
 
 def kept(root: pathlib.Path) -> list[pathlib.Path]:

@@ -422,6 +422,7 @@ def test_an_author_sees_whose_fault_games_were_and_which_revisions_played(
     assert page.count("\u202e") == page.count("<script") == 0
     for source in sources:
         assert (source.commit in page, f'<td class="number">{source.bench}' in page) == (True, True)
+    assert "h/x: Tiny new, Tiny old: built for an earlier match" in page, "its games have builds"
     browser.login(scene.secret)
     plain = browser.get("/m/dev-1").text
     assert "disconnect 3" in plain

@@ -20,6 +20,7 @@ from orchestrator.commands import test_games
 from orchestrator.common import errors
 from orchestrator.ledger import api, lanes, store
 from orchestrator.ops import supervisor
+from orchestrator.testmatch import orders, sprt_match
 
 ROSTER = """
 schema = 1
@@ -139,7 +140,7 @@ def test_a_match_is_closed_whoever_ends_its_keeper(tmp_path: pathlib.Path) -> No
     with harness.Redis(tmp_path / "redis") as redis:
         environment = {"FARM_REDIS_URL": redis.url_of(harness.OPERATOR), "FARM_DATA": str(tmp_path)}
         assert _ended(environment, signal.SIGKILL, *words) == -signal.SIGKILL
-        assert "farm match test --id NAME" in harness.farm("lanes", env=environment)
+        assert "m has no keeper: `farm match test --id m`" in harness.farm("lanes", env=environment)
         assert _ended(environment, signal.SIGTERM, restarted=redis) == 130
         shown = harness.farm("lanes", "--json", env=environment)
         assert json.loads(shown)["matches"] == []
@@ -172,6 +173,7 @@ def _ended(
     ) as process:
         assert process.stderr is not None
         assert "no lane can play this yet" in process.stderr.readline()
+        kept = harness.farm("lanes", env=environment)
         if restarted is not None:
             restarted.stop()
             assert "the match goes on when it answers" in process.stderr.readline()
@@ -182,6 +184,7 @@ def _ended(
         else:
             harness.farm(*by, env=environment)
         process.communicate()
+    assert "has no keeper" not in kept, "this process was it"
     return process.returncode
 
 
@@ -192,6 +195,41 @@ def _run(farm: harness.Farm, *words: str) -> testing.Result:
 def _farm(farm: harness.Farm, *words: str) -> testing.Result:
     environment = farm.environment(harness.OPERATOR)
     return testing.CliRunner().invoke(commands.farm, list(words), env=environment)
+
+
+def test_what_is_shown_of_workers_that_have_not_built_or_not_played(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build of an earlier match is named; nobody is no empty table."""
+    monkeypatch.setenv("FARM_DATA", str(tmp_path))
+    folder = tmp_path / "tests" / "m"
+    folder.mkdir(parents=True)
+    fields = {"commit": "ab", "archive": "a" * 64, "make": "make", "program": "tiny", "bench": 7}
+    sources = [{"name": f"Tiny {name}", **fields, "seconds": n} for n, name in ((9, "x"), (8, "y"))]
+    engines = [{"id": name, "name": name, "command": ["tiny"]} for name in "xy"]
+    spec = orders.Spec.model_validate(
+        {"id": "m", "engines": engines, "time_control": {"nodes": 9}, "games": 4, "builds": sources}
+    )
+    (folder / "match.json").write_text(sprt_match.encoded(spec, sprt_match.Terms()))
+    (folder / "journal.jsonl").touch()
+    run = testing.CliRunner().invoke
+    told = run(commands.farm, ["test-workers", "m"])
+    assert told.output == "m: no remote worker has played a game or a check yet\n"
+    build = spec.builds[0]
+    assert build is not None
+    made = {"worker": "anna/box", "name": build.name, "commit": "ab", "build": build.id}
+    made |= {"machine": "x", "compiler": "cc", "program": "p", "bench": 7, "seconds": 1, "why": ""}
+    game = {"game": 1, "lane": "", "hall": "", "host": "anna/box", "attempt": "t/1", "plies": 3}
+    game |= {"result": "0-1", "ending": "checkmate", "loser": "white", "pgn": "*"}
+    game |= {"details": "Black mates", "note": ""}
+    entries = [
+        contract.Entry(seq=seq, at_ms=seq, kind=kind, by="", data=data)
+        for seq, (kind, data) in enumerate(((lanes.BUILD, made), (lanes.GAME, game)), start=1)
+    ]
+    (folder / "journal.jsonl").write_text("".join(f"{entry.line()}\n" for entry in entries))
+    shown = run(commands.farm, ["show-test", "m"]).output
+    assert "anna/box: Tiny y: built for an earlier match\n" in shown
+    assert "Tiny x: built" not in shown
 
 
 def test_a_time_control_is_in_seconds_as_in_every_match() -> None:
