@@ -153,7 +153,7 @@ def _check_pgn(path: pathlib.Path, folded: state.SeasonState, event: str) -> Non
         assert not game.errors, game.errors
         results.append((game.headers["White"], game.headers["Black"], game.headers["Result"]))
     expected = [
-        (row["white"], row["black"], row["result"])
+        (row["white"], row["black"], "*" if row["annulled"] else row["result"])
         for row in views.schedule(folded, event, 0)
         if not row["cancelled"]
     ]

@@ -111,7 +111,6 @@ class Cells:
 
     def __init__(self, state: State, event: events.EventState) -> None:
         """Sort the event's games by their pairs; encode nothing yet."""
-        self._event = event.id
         self._games: dict[frozenset[str], list[str]] = {}
         for name in event.order:
             game = state.games[name]
@@ -129,8 +128,7 @@ class Cells:
         games = self._games.get(frozenset((engine, opponent)))
         if games is None:
             return _EMPTY
-        excluded = state.events[self._event].tally.excluded
-        return crosstable.cell(engine, map(state.games.__getitem__, games), excluded)
+        return crosstable.cell(engine, map(state.games.__getitem__, games))
 
     def line(self, state: State, engine: str, order: Sequence[str]) -> bytes:
         """Return the cells of an engine against all in the order of the table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from orchestrator.season.fold import events, pairing, standings, tally
@@ -41,20 +41,12 @@ def crosstable(state: season_state.SeasonState, event_id: str) -> tuple[Line, ..
     event = state.events[event_id]
     played = _played(state, event)
     rows = pairing.table(state, event)
-    out = event.tally.excluded
-    return tuple(Line(row, tuple(_cells(row.engine, rows, played, out))) for row in rows)
+    return tuple(Line(row, tuple(_cells(row.engine, rows, played))) for row in rows)
 
 
-def cell(engine: str, games: Iterable[events.Game], excluded: Collection[str] = ()) -> Cell:
-    """Return the results of an engine in its games against one opponent that count, in that order.
-
-    The games of engines that are ``excluded`` from the event are annulled.
-    """
-    finished = [
-        game
-        for game in games
-        if game.counts and game.white not in excluded and game.black not in excluded
-    ]
+def cell(engine: str, games: Iterable[events.Game]) -> Cell:
+    """Return the results of an engine in all its games against one opponent, in that order."""
+    finished = [game for game in games if game.finished is not None and not game.cancelled]
     taken = [_taken(engine, game) for game in finished]
     return Cell(tuple(game.id for game in finished), tuple(taken), _pairs(finished, taken))
 
@@ -94,12 +86,8 @@ def _played(state: season_state.SeasonState, event: events.EventState) -> _Playe
     return played
 
 
-def _cells(
-    engine: str, rows: Sequence[standings.Row], played: _Played, excluded: Collection[str]
-) -> list[Cell | None]:
+def _cells(engine: str, rows: Sequence[standings.Row], played: _Played) -> list[Cell | None]:
     return [
-        None
-        if row.engine == engine
-        else cell(engine, played.get((engine, row.engine), ()), excluded)
+        None if row.engine == engine else cell(engine, played.get((engine, row.engine), ()))
         for row in rows
     ]
