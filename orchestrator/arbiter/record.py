@@ -137,15 +137,15 @@ def retold(text: str, tags: Mapping[str, str], remark: str) -> str:
     """
     _, end = _head(text)
     movetext = _LAST_WORD.sub("", text[end:].strip()).rstrip()
-    told = _comment(remark)
+    comment = _comment(remark)
     if movetext.endswith("}"):
         movetext = f"{movetext[:-1].rstrip()};"
     else:
-        told = f"{{{told}"
+        comment = f"{{{comment}"
     roster = {name: tags[name] for name in _ROSTER if name in tags}
     in_order = roster | {name: value for name, value in sorted(tags.items()) if value}
     tag_lines = [f'[{name} "{_tag_value(value)}"]' for name, value in in_order.items()]
-    ending = _wrap([f"{told}}}", tags.get("Result", "*")])
+    ending = _wrap([f"{comment}}}", tags.get("Result", "*")])
     return "\n".join([*tag_lines, "", *filter(None, [movetext]), *ending, "", ""])
 
 

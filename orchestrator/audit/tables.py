@@ -63,8 +63,8 @@ def _crash_of_annulled(game: reading.Game) -> contract.GameFinished | None:
     ending = reasons.ending(game)
     if not reasons.annulled(game) or ending not in tally.CRASHES:
         return None
-    words = game.tags.get("TerminationDetails", "")
-    loser: contract.Side = "white" if "White" in words else "black"
+    details = game.tags.get("TerminationDetails", "")
+    loser: contract.Side = "white" if "White" in details else "black"
     outcome = contract.Outcome(
         result=verdict.loss_of(loser), ending=ending, loser=loser, details=""
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from orchestrator.commands import tables
+from orchestrator.common import output
 from orchestrator.season import consequences
 from orchestrator.season.fold import entries, state
 
@@ -107,8 +108,8 @@ def _groups(games: Sequence[consequences.GameChange], *, dry_run: bool) -> Itera
         concerned = [game for game in games if concerns(game)]
         if concerned:
             what = tense(future, past, dry_run=dry_run)
-            count = f"{len(concerned)} game{'s' if len(concerned) > 1 else ''} {what}"
-            yield f"{count}: {_listed(map(_with_result, concerned))}"
+            count = output.some(len(concerned), "game")
+            yield f"{count} {what}: {_listed(map(_with_result, concerned))}"
 
 
 def _is_annulled(game: consequences.GameChange) -> bool:
@@ -174,7 +175,7 @@ def _follow(fact: consequences.Follow) -> str:
         opens = tables.moment(fact.opens_at_ms)
         waits = f"waits for you (`farm season open-gate {event}`)"
         return f"the gate before {event} {f'opens {opens}' if opens else waits}"
-    games = f"{fact.games} games of {event} are" if fact.games != 1 else f"1 game of {event} is"
+    games = f"{output.some(fact.games, 'game')} of {event} {'is' if fact.games == 1 else 'are'}"
     said = {
         entries.EVENT_RANKED: f"{event} is ranked: {engines}",
         entries.PROMOTED: f"{engines} {'go' if len(fact.engines) > 1 else 'goes'} on to {fact.to}",

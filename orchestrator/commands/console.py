@@ -246,8 +246,7 @@ class Look:
 def _players(now: state.SeasonState, game_id: str) -> str:
     """Return who plays a game and how it stands, beside its id in the list of candidates."""
     game = now.games[game_id]
-    white, black = (views.name(now, engine, game.event) for engine in (game.white, game.black))
-    return f"{white} - {black}, {consequences.standing(now, game)}"
+    return f"{consequences.players(now, game)}, {consequences.standing(now, game)}"
 
 
 def _moves(now: state.SeasonState) -> str:

@@ -70,8 +70,8 @@ def _of_file(file: str) -> list[dict[str, Any]]:
     else:
         entries = (*loaded.season.roster.engines, *loaded.season.roster.fill)
         listed = {roster.id_of(entry) for entry in entries}
-        found = (spec for spec in loaded.engines if spec.id not in listed)
-        entries = (*entries, *map(_entry_of, found))
+        installed = (spec for spec in loaded.engines if spec.id not in listed)
+        entries = (*entries, *map(_entry_of, installed))
     return [_row(entry) | {"state": _dropped(entry)} for entry in entries]
 
 
@@ -112,8 +112,8 @@ def _standing(now: state.SeasonState, engine_id: str, now_ms: int) -> dict[str, 
 
 def _entry_of(spec: contract.EngineSpec) -> model.EngineEntry:
     """Return an entry that says of an engine what its season knows."""
-    known = spec.model_dump(mode="json", exclude_defaults=True)
-    listed = {key: value for key, value in known.items() if key in model.EngineEntry.model_fields}
+    fields = spec.model_dump(mode="json", exclude_defaults=True)
+    listed = {key: value for key, value in fields.items() if key in model.EngineEntry.model_fields}
     return model.EngineEntry.model_validate(listed)
 
 

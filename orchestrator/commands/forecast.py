@@ -66,7 +66,7 @@ def forecast(
         odds = forecasts.forecast(asked, runs, processes, done)
     report = forecasts.as_json(asked, odds, time.time_ns() // 1_000_000)
     report["untimed_gates"] = progress.untimed_gates(state)
-    report["unrated"] = [spec.id for spec in state.engines.values() if spec.rating is None]
+    report["unrated"] = game_model.without_rating(state.engines.values())
     if event is not None:
         report["events"] = [simulated for simulated in report["events"] if simulated["id"] == event]
     if as_json:

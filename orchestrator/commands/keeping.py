@@ -209,8 +209,7 @@ def outline(spec: orders.Spec) -> str:
     names = ", ".join(map(_paced, spec.engines[1:]))
     games = f"{spec.games} games at {spec.time_control.spoken}"
     if spec.tuning is not None:
-        count = len(spec.tuning.parameters)
-        tuned = f"{count} parameter{'' if count == 1 else 's'}"
+        tuned = output.some(len(spec.tuning.parameters), "parameter")
         games = f"{tuned}, {spec.tuning.iterations} iterations, {games}"
     return f"{spec.engines[0].name} against {names}, {games}"
 
@@ -295,8 +294,8 @@ def faults(standing: sprt_match.Standing) -> Iterator[str]:
     counts = collections.Counter(fault.engine for fault in standing.faults)
     for engine, number in counts.items():
         yield f"faults of {engine}: {number}"
-    last = sprt_match.last_faults(standing.faults)
-    if others := len(standing.faults) - sum(len(repeated.games) for repeated in last):
+    last, others = sprt_match.last_faults(standing.faults)
+    if others:
         yield f"the last of them; the {others} others are in the match's journal"
     for repeated in last:
         yield f"fault: {repeated}"

@@ -13,7 +13,7 @@ import click
 import rich.table
 
 from orchestrator.commands import common, paths, services
-from orchestrator.common import errors
+from orchestrator.common import errors, output
 from orchestrator.ledger import services as reports
 from orchestrator.ledger import store
 from orchestrator.ops.recovery import backup as backups
@@ -129,7 +129,7 @@ def _require_games(
     """Refuse to call a copy a backup that lacks the moves of finished games."""
     if not made.lacking:
         return
-    games = "1 finished game" if made.lacking == 1 else f"{made.lacking} finished games"
+    games = output.some(made.lacking, "finished game")
     serve = reports.read(ledger, reports.SERVE, reports.Serve)
     where = f"on {serve.host}" if serve is not None and serve.host else "where `farm serve` runs"
     raise errors.RefusedError(

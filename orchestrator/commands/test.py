@@ -138,7 +138,8 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
     spec, terms = _match(engine, words, options)
     standing = submitting.keep(spec, terms, options)
     if options["self_check"] and standing is not None and standing.faults:
-        said = "; ".join(map(str, sprt_match.last_faults(standing.faults)))
+        last, _ = sprt_match.last_faults(standing.faults)
+        said = "; ".join(map(str, last))
         raise errors.RefusedError(f"the self-check has found faults: {said}")
 
 

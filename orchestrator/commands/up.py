@@ -191,8 +191,8 @@ def up(
         console.print(f"farm: Redis {address.masked(url)}, hall {hall}, data {data}")
         if environment := _environment(data):
             watch, status = f"{environment}farm watch", f"{environment}farm status"
-            told = f"farm: in another terminal: `{watch}`, `{status}`"
-            console.print(told, soft_wrap=True)
+            hint = f"farm: in another terminal: `{watch}`, `{status}`"
+            console.print(hint, soft_wrap=True)
         if page is not None:
             console.print(_address(page, web_port))
             console.print(f"farm: the documents are at {serve_web.url(page)}docs")

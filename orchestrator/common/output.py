@@ -29,6 +29,11 @@ _CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) n
 _ESCAPED = {ord(letter): json.dumps(letter)[1:-1] for letter in common_text.UNSEEN if letter > "~"}
 
 
+def some(count: int, word: str) -> str:
+    """Return a count with its word: ``1 game``, ``2 games``."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def plain(text: str) -> str:
     """Return text without control characters: no colour, no title, no turned words."""
     return common_text.visible(text.translate(_CONTROL))

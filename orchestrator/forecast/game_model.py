@@ -139,10 +139,15 @@ def interrupted(seed: str, attempt: str, ply: int) -> interruption.Facts:
     )
 
 
+def without_rating(engines: Iterable[contract.EngineSpec]) -> list[str]:
+    """Return the ids of engines that have no rating."""
+    return [engine.id for engine in engines if engine.rating is None]
+
+
 def unrated(engines: Iterable[contract.EngineSpec]) -> str:
     """Say which engines have no rating to be told apart by, '' where all have one."""
     everybody = list(engines)
-    missing = [engine.id for engine in everybody if engine.rating is None]
+    missing = without_rating(everybody)
     if len(missing) == len(everybody):
         return "no engine has a rating: all count as equal"
     return f"without a rating, and counted as {UNRATED}: {', '.join(missing)}" if missing else ""

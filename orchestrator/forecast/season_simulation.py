@@ -280,7 +280,7 @@ def as_json(played: Simulation) -> dict[str, Any]:
         "disqualifications": kinds.count(entries.ENGINE_EXCLUDED),
         "interruptions": kinds.count(entries.ATTEMPT_ENDED),
         "waited_days": round(played.waited_ms / _DAY_MS, 2),
-        "unrated": [engine.id for engine in state.engines.values() if engine.rating is None],
+        "unrated": game_chances.without_rating(state.engines.values()),
         "events": [
             {
                 "id": event.id,

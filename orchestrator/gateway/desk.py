@@ -116,6 +116,17 @@ class _Brief(NamedTuple):
         )
 
 
+class _Lacking(NamedTuple):
+    """An open match that a worker cannot play, and the files that it lacks for it."""
+
+    match: str
+    brief: _Brief
+    files: Collection[str]
+
+    def __str__(self) -> str:
+        return f"{self.match} wants {self.brief.lacking(self.files)}"
+
+
 class Desk:
     """The gateway's side of all batches."""
 
@@ -179,7 +190,8 @@ class Desk:
             )
             return remote.BatchDealt(match=unbuilt.spec.id, builds=builds)
         if not able:
-            return remote.BatchDealt(wait_ms=WAIT_MS, why="; ".join([remote.NOTHING, *lacking]))
+            why = "; ".join([remote.NOTHING, *map(str, lacking)])
+            return remote.BatchDealt(wait_ms=WAIT_MS, why=why)
         checks, able = self._checks(own, name, able)
         if not able:
             return remote.BatchDealt(wait_ms=CHECK_WAIT_MS, why=CHECKING)
@@ -520,7 +532,7 @@ class Desk:
 
     def _able(
         self, token: worker_tokens.WorkerToken, wanted: remote.BatchWanted
-    ) -> tuple[list[_Match], _Match | None, list[str]]:
+    ) -> tuple[list[_Match], _Match | None, list[_Lacking]]:
         """Return the open matches that a worker can play: it has their files, cores, memory.
 
         The second is one that it has to build engines for first, since none that it can play goes
@@ -528,7 +540,7 @@ class Desk:
         """
         files, declined = frozenset(wanted.files), frozenset(wanted.declined)
         able: list[_Match] = []
-        lacking: list[str] = []
+        lacking: list[_Lacking] = []
         highest = -math.inf
         for open_match in self._batches.in_turn(lambda kind: _fits(kind, wanted)):
             brief = self._brief(open_match) if token.allows(open_match.id) else None
@@ -536,12 +548,9 @@ class Desk:
                 continue
             missing = brief.files.keys() - files
             buildable = wanted.builds and missing <= brief.builds and not missing & declined
-            if (
-                not buildable
-                and len(lacking) < NAMED
-                and (words := brief.lacking(missing - declined))
-            ):
-                lacking.append(f"{open_match.id} wants {words}")
+            unmet = missing - declined
+            if not buildable and unmet and len(lacking) < NAMED:
+                lacking.append(_Lacking(open_match.id, brief, unmet))
             if missing and (not buildable or open_match.priority < highest):
                 continue
             match = self._match(open_match.id, open_match.run)

@@ -135,8 +135,7 @@ def _faults(faults: Sequence[sprt_match.Fault]) -> html.Markup | None:
     """Return what `farm match show` lists: the last faults, with what engines wrote to stderr."""
     if not faults:
         return None
-    last = sprt_match.last_faults(faults)
-    others = len(faults) - sum(len(repeated.games) for repeated in last)
+    last, others = sprt_match.last_faults(faults)
     parts: list[object] = [html.tag("h2", "Faults")]
     if others:
         said = f"The last ones; the {others} others are in the match's journal."

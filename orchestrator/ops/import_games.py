@@ -126,11 +126,11 @@ class _Import:
 
     def _unknown_names(self, recorded: Sequence[tuple[reading.Game, str]]) -> list[Line]:
         """Return the first game of each engine that nobody knows: nothing else is told before."""
-        lines, told = [], set[str]()
+        lines, named = [], set[str]()
         for game, _ in recorded:
-            names = [name for name in dict.fromkeys((game.white, game.black)) if name not in told]
+            names = [name for name in dict.fromkeys((game.white, game.black)) if name not in named]
             unknown = [name for name in names if self._engine(name) is None]
-            told.update(unknown)
+            named.update(unknown)
             if unknown:
                 problem = "; ".join(map(self._unknown, unknown))
                 result = game.tags["Result"]
@@ -321,14 +321,10 @@ class _Import:
         self._decide()
 
     def _decide(self) -> None:
-        while drafts := decide.decide(self._state, self._now_ms):
-            self._apply(drafts)
+        self._drafts += decide.settle(self._state, self._now_ms)
 
     def _apply(self, drafts: Sequence[contract.Draft]) -> None:
-        for draft in drafts:
-            seq = self._state.seq + 1
-            plain = contract.loads(contract.dumps(draft.data))
-            self._state.apply(contract.Entry(seq, self._now_ms, draft.kind, "", plain))
+        decide.write(self._state, drafts, self._now_ms)
         self._drafts += drafts
 
 

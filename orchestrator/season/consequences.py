@@ -143,12 +143,12 @@ def of(
 ) -> Consequences:
     """Return what the facts of an act change in a season, which stays as it is."""
     after, anyway = copy.deepcopy(before), copy.deepcopy(before)
-    _apply(after, drafts, now_ms)
+    decide.write(after, drafts, now_ms)
     old, new = _seen(before), _seen(after)
     games = tuple(_games(after, old, new))
     scores, gates = tuple(_scores(old, new)), tuple(_gates_dropped(before, after, now_ms))
-    due_anyway = _decided(anyway, now_ms)
-    follows = [draft for draft in _decided(after, now_ms) if draft not in due_anyway]
+    due_anyway = decide.settle(anyway, now_ms, STEPS)
+    follows = [draft for draft in decide.settle(after, now_ms, STEPS) if draft not in due_anyway]
     next_game = _next_game(after)
     return Consequences(
         games=games,
@@ -178,10 +178,8 @@ def stilled(state: season_state.SeasonState) -> season_state.SeasonState:
 
 def standing(state: season_state.SeasonState, game: season_events.Game) -> str:
     """Return a game's result if it counts, else the word for what becomes of it."""
-    excluded = state.events[game.event].tally.excluded
     if game.finished is not None:
-        out = game.cancelled or not excluded.isdisjoint((game.white, game.black))
-        return ANNULLED if out else game.finished.result
+        return ANNULLED if published.annulled(state, game) else game.finished.result
     if state.dropped(game):
         return CANCELLED
     if state.running is not None and state.running.game == game.id:
@@ -193,26 +191,15 @@ def standing(state: season_state.SeasonState, game: season_events.Game) -> str:
 
 def named(state: season_state.SeasonState, game_id: str) -> str:
     """Return a game's id with its players, such as ``main.3 (Stockfish - Toga)``."""
-    game = state.game(game_id)
-    white, black = (views.name(state, engine, game.event) for engine in (game.white, game.black))
-    return f"{game_id} ({white} - {black})"
+    return f"{game_id} ({players(state, state.game(game_id))})"
+
+
+def players(state: season_state.SeasonState, game: season_events.Game) -> str:
+    """Return who plays a game, White first."""
+    return " - ".join(views.name(state, name, game.event) for name in (game.white, game.black))
 
 
 # -- comparing -----------------------------------------------------------------------
-
-
-def _apply(state: season_state.SeasonState, drafts: Sequence[contract.Draft], now_ms: int) -> None:
-    for draft in drafts:
-        state.apply(contract.Entry(state.seq + 1, now_ms, draft.kind, "", draft.data))
-
-
-def _decided(state: season_state.SeasonState, now_ms: int) -> list[contract.Draft]:
-    """Apply and return what the farm decides on its own, until it waits for something else."""
-    decided: list[contract.Draft] = []
-    while len(decided) < STEPS and (drafts := decide.decide(state, now_ms)):
-        _apply(state, drafts, now_ms)
-        decided += drafts
-    return decided
 
 
 def _seen(state: season_state.SeasonState) -> _Seen:

@@ -15,6 +15,8 @@ S16-2a, S17-1c, S17-1d).
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Iterable
 
 from orchestrator import contract
 from orchestrator.season import decisions, playoffs
@@ -199,13 +201,31 @@ def begun(state: season_state.SeasonState, now_ms: int) -> season_state.SeasonSt
     if state.current is not None or state.over:
         return state
     paper = copy.deepcopy(state)
-    drafts = next_event(paper)
-    while drafts:
-        for draft in drafts:
-            data = contract.loads(contract.dumps(draft.data))
-            paper.apply(contract.Entry(paper.seq + 1, now_ms, draft.kind, "", data))
-        drafts = decide(paper, now_ms)
+    if drafts := next_event(paper):
+        write(paper, drafts, now_ms)
+        settle(paper, now_ms)
     return paper
+
+
+def write(state: season_state.SeasonState, drafts: Iterable[contract.Draft], now_ms: int) -> None:
+    """Apply facts to a copy of a season, as they would be read from its journal."""
+    for draft in drafts:
+        plain = contract.loads(contract.dumps(draft.data))
+        state.apply(contract.Entry(state.seq + 1, now_ms, draft.kind, "", plain))
+
+
+def settle(
+    state: season_state.SeasonState, now_ms: int, most: float = math.inf
+) -> list[contract.Draft]:
+    """Apply to a copy what is decided by itself, and return it, until it waits for something else.
+
+    It ends as well when so many facts, or a few more, were decided.
+    """
+    decided: list[contract.Draft] = []
+    while len(decided) < most and (drafts := decide(state, now_ms)):
+        write(state, drafts, now_ms)
+        decided += drafts
+    return decided
 
 
 def _may_start(event: events.EventState) -> bool:

@@ -110,11 +110,11 @@ def record(
         return played
     was = f"{played.outcome.result}, {played.outcome.details}"
     outcome = _outcome(game.finished)
-    told = note(state, game)
+    remark = note(state, game)
     if outcome.result != played.outcome.result or outcome.details != played.outcome.details:
-        told = f"{told}; played: {was}"
+        remark = f"{remark}; played: {was}"
     return played.model_copy(
-        update={"outcome": outcome.model_copy(update={"note": told}), "r_mobility": None}
+        update={"outcome": outcome.model_copy(update={"note": remark}), "r_mobility": None}
     )
 
 

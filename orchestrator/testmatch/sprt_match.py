@@ -238,16 +238,20 @@ class Repeated:
         return f"{len(self.games)} games ({numbers}{more}): {self.fault.engine}: {self.fault.what}"
 
 
-def last_faults(faults: Sequence[Fault]) -> list[Repeated]:
-    """Return faults, those in the same words once, the last ``SHOWN_FAULTS`` by their last game."""
+def last_faults(faults: Sequence[Fault]) -> tuple[list[Repeated], int]:
+    """Return faults, those in the same words once, the last ``SHOWN_FAULTS`` by their last game.
+
+    The number is that of the games which these leave out.
+    """
     games: dict[tuple[str, str, str], list[Fault]] = {}
     for fault in faults:
         games.setdefault((fault.engine, fault.what, fault.stderr), []).append(fault)
     together = sorted(games.values(), key=lambda equal: equal[-1].game)
-    return [
+    last = [
         Repeated(equal[0], tuple(fault.game for fault in equal))
         for equal in together[-SHOWN_FAULTS:]
     ]
+    return last, len(faults) - sum(len(repeated.games) for repeated in last)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,6 +30,11 @@ def launched(
             yield opened
 
 
+ORGANIZED = driver.season_text().replace(
+    "promote =", 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
+)  # a league that ends with its organizers
+
+
 def play(ledger: store.RedisLedger, games: int) -> state.SeasonState:
     """Journal all that can be decided, and so many drawn games."""
     while True:

@@ -20,7 +20,6 @@ from orchestrator.season.fold import state
 
 farm, play = harness.farm, on_paper.play
 WHY = ("--by", "ann", "--reason", "a question")
-CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
 NO_WAY_BACK = "it cannot be taken back"
 ANNULLED = "league.2 (Engine 2 - Engine 3, 1/2-1/2), league.4 (Engine 1 - Engine 2, 1/2-1/2)"
 
@@ -28,8 +27,7 @@ ANNULLED = "league.2 (Engine 2 - Engine 3, 1/2-1/2), league.4 (Engine 1 - Engine
 @pytest.fixture(name="ledger")
 def _ledger(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[store.RedisLedger]:
     """A ledger in real Redis with a launched season whose league ends with its organizers."""
-    season = driver.season_text().replace("promote =", CHAIN)
-    with on_paper.launched(tmp_path, monkeypatch, season) as opened:
+    with on_paper.launched(tmp_path, monkeypatch, on_paper.ORGANIZED) as opened:
         yield opened
 
 

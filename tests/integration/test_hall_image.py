@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import socket
 import threading
+import urllib.parse
 
 import base
 import harness
@@ -53,8 +54,12 @@ def test_a_hall_in_its_image_plays_a_season(tmp_path: pathlib.Path) -> None:
         said_yes = farm.redis.cli("admin", "config", "set", "port", str(port))
         assert said_yes.returncode == 0, said_yes  # a container reaches it there
         launch.start(farm.ledger, load.load(file), "s", HALL, "00", "test")
-        address = farm.redis.as_user(f"redis://127.0.0.1:{port}/0", "worker")
-        words = f"FARM_REDIS_URL={address} FARM_HALL={HALL} {image.entry_point(image.HALL)} 2>&1"
+        whose = urllib.parse.urlsplit(farm.redis.as_user("redis://127.0.0.1", "worker")).password
+        secret = "umask 077; echo $SECRET > worker; export FARM_REDIS_PASSWORD_FILE=$PWD/worker"
+        words = (
+            f"SECRET={whose}; {secret}; export FARM_REDIS_URL=redis://127.0.0.1:{port}/0"
+            f" FARM_HALL={HALL}; {image.entry_point(image.HALL)} 2>&1"
+        )
         said: list[str] = []
         place = tmp_path / "image"
         worker = threading.Thread(

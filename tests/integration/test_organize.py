@@ -16,14 +16,12 @@ from orchestrator.ledger import api, services, store, vitals
 from orchestrator.season.fold import orders
 
 farm, play = harness.farm, on_paper.play
-CHAIN = 'tiebreaks = ["direct-encounter", "wins", "organizers"]\npromote ='
 
 
 @pytest.fixture(name="ledger")
 def _ledger(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[store.RedisLedger]:
     """A ledger in real Redis with a launched season whose league ends with its organizers."""
-    season = driver.season_text().replace("promote =", CHAIN)
-    with on_paper.launched(tmp_path, monkeypatch, season) as opened:
+    with on_paper.launched(tmp_path, monkeypatch, on_paper.ORGANIZED) as opened:
         yield opened
 
 

@@ -103,6 +103,8 @@ def test_units_start_what_farm_up_starts() -> None:
     worker = worker.partition(" --loglevel")[0]
     for unit in ("farm-hall@.service", "farm-lane@.service"):
         assert f"celery {worker}" in (DEPLOY / "systemd" / unit).read_text()
+    image = worker.replace("%i", "${FARM_HALL:?its name}", 1).replace("%i@%H", "$FARM_HALL@%h")
+    assert f'exec celery {image}"]' in (DEPLOY / "hall" / "Dockerfile").read_text()
     box = " ".join(supervisor.box_command("${FARM_BOX}")[3:]).replace("%h", "%H")
     box = box.partition(" --loglevel")[0]
     assert f"celery {box}" in (DEPLOY / "systemd" / "farm-gpu.service").read_text()

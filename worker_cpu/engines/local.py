@@ -33,6 +33,7 @@ PROCESS_CLOCK = 2  # CPUCLOCK_SCHED of clock_getcpuclockid(3): processor time of
 ENDED_NS = 1_000_000  # ns: more than this between two looks was computed by a thread that has ended
 LOOK_BYTES = 256  # bytes of a small file of the kernel's
 STDERR_BYTES = 4096  # bytes kept of what an engine wrote to stderr last
+LAST_LINE = 120  # characters of an engine's last line that stand in a verdict or a finding
 
 
 class LineSplitter:
@@ -67,6 +68,11 @@ class Tail:
     def text(self) -> bytes:
         """Return what is kept."""
         return b"".join(self._chunks)
+
+
+def last_line(line: str) -> str:
+    """Say what an engine wrote last, '' if that is nothing; bounded."""
+    return f"its last line: {line[:LAST_LINE]}" if line else ""
 
 
 class CoreTime:

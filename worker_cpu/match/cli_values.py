@@ -51,11 +51,6 @@ def unknown(kind: str, name: str, allowed: Iterable[str], listed: str = "") -> e
     return refuse(kind, f"{name!r}{hint}", listed or ", ".join(names))
 
 
-def some(count: int, word: str) -> str:
-    """Return a count with its word: ``1 game``, ``2 games``."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
-
-
 def only(where: str, values: Sequence[str]) -> str:
     """Return the only word."""
     if len(values) != 1:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import click
 
 from orchestrator import contract
-from orchestrator.common import errors, files
+from orchestrator.common import errors, files, output
 from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import (
     adaptive_schedule,
@@ -446,10 +446,10 @@ def _changes(old: contract.EngineSpec, new: contract.EngineSpec) -> Iterator[str
     for file, digest in old.checksums.items():
         if digest in new.checksums.values():
             continue
-        place = new.command[0] if file == old.command[0] else file
-        fresh = new.checksums.get(place)
+        path = new.command[0] if file == old.command[0] else file
+        fresh = new.checksums.get(path)
         there = "is not there or not named" if fresh is None else f"has SHA-256 {fresh}"
-        yield f"{place} {there}, before it had {digest}"
+        yield f"{path} {there}, before it had {digest}"
 
 
 def _agree(
@@ -509,8 +509,8 @@ def _cores(settings: arguments.Settings, threads: int, share: cores.Share) -> It
     if away := settings.cpus.difference(share.cpus):
         unusable, used = _list(away), _list(share.cpus)
         yield f"-use-affinity: {unusable} cannot be used on this machine; used are {used}"
-    of_each = cli_values.some(threads * (1 + settings.ponders), "thread")
-    need = f"{cli_values.some(settings.concurrency, 'game')} of {of_each}"
+    of_each = output.some(threads * (1 + settings.ponders), "thread")
+    need = f"{output.some(settings.concurrency, 'game')} of {of_each}"
     need += " needs" if settings.concurrency == 1 else " need"
     if share.bound:
         if share.busy:

@@ -23,14 +23,13 @@ from typing import ClassVar, Literal, TypeAlias
 import chess
 
 from orchestrator.common import errors, text
-from worker_cpu.engines import supervisor
+from worker_cpu.engines import local, supervisor
 from worker_cpu.protocols import uci
 
 State: TypeAlias = Literal["ok", "failed", "warning", "skipped"]
 
 KEPT = 40  # lines of talk kept for a check, and as many again of its end
 LONGEST = 300  # characters kept of a line of the engine's; what was sent can be sent again
-LAST_LINE = 120  # characters of the last line to stderr that stand in a finding
 SHORT_MS = 100  # a search that is long enough to be a search
 LOOK = 0.05  # s between two looks whether an engine that writes to stderr has ended
 ALONE = 0.3  # s without an answer, where none may come
@@ -156,8 +155,7 @@ class Talk:
                 end = f"ended by signal {supervisor.signal_name(-status)}"
         while self._errors is not None and select.select([self._errors], [], [], 0)[0]:
             self._read_errors()
-        last = self._last_error
-        return f"{end}; its last line: {last[:LAST_LINE]}" if last else end
+        return "; ".join(filter(None, [end, local.last_line(self._last_error)]))
 
     def close(self) -> None:
         """Kill the engine and whatever it started."""

@@ -19,9 +19,10 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 from orchestrator import contract
+from orchestrator.common import output
 from orchestrator.rating import elo, results, sprt
 from orchestrator.testmatch import match_journal, standings
-from worker_cpu.match import arguments, cli_values, schedule
+from worker_cpu.match import arguments, schedule
 from worker_cpu.referee import result as referee_result
 
 
@@ -66,8 +67,8 @@ class Report:
         most = "at most " if self._table.adaptive else ""
         self.say(
             f"Match of {len(self._table.names)} engines:"
-            f" {most}{cli_values.some(self._games, 'game')}{done},"
-            f" {cli_values.some(openings, 'opening')}, {self._settings.concurrency} at a time,"
+            f" {most}{output.some(self._games, 'game')}{done},"
+            f" {output.some(openings, 'opening')}, {self._settings.concurrency} at a time,"
             f" {self._clocks()},"
             f" seed {self._settings.seed}, journal {self._settings.journal}"
         )
@@ -284,10 +285,10 @@ def _faults(table: standings.Standings) -> list[str]:
 def _fault(result: match_journal.Result) -> str:
     """Say what an engine did; a note of a move or a claim alone does not say that it was wrong."""
     note = " ".join(result.note.split())
-    words = {contract.Ending.ILLEGAL: "illegal move", contract.Ending.FALSE_CLAIM: "false claim"}
-    if result.ending not in words:
+    kinds = {contract.Ending.ILLEGAL: "illegal move", contract.Ending.FALSE_CLAIM: "false claim"}
+    if result.ending not in kinds:
         return note
-    return f"{words[result.ending]} {note} in {result.position}"
+    return f"{kinds[result.ending]} {note} in {result.position}"
 
 
 def _estimate(counts: results.Counts, estimate: elo.Estimate) -> str:

@@ -36,7 +36,6 @@ SIDES: tuple[contract.Side, ...] = ("white", "black")
 SANDBOX_FAILED = "no sandbox"  # likewise: the host's fault, never an engine's
 MOVE_BYTES = 16 << 20  # bytes of an engine's output that the link gets, from one `go` to the next
 CHUNK_BYTES = 64  # bytes: what a chunk costs of that beside its content
-LAST_LINE = 120  # characters of an engine's last line that stand in a verdict
 STALE_READS = 64  # reads of old output before `go`, 4 MiB: then a spammer gets no more
 
 
@@ -241,7 +240,7 @@ class IoLoop:
         for data in (seat.stderr_tail, output[-local.STDERR_BYTES :]):
             lines = map(text.one_line, data.decode(errors="replace").split("\n"))
             if line := next(filter(None, reversed(list(lines))), ""):
-                return f"its last line: {line[:LAST_LINE]}"
+                return local.last_line(line)
         return ""
 
     def asked(

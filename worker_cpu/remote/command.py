@@ -36,7 +36,7 @@ from orchestrator.contract import remote
 from orchestrator.testmatch import orders as testmatch_orders
 from worker_cpu import settings
 from worker_cpu.engines import sandbox
-from worker_cpu.match import cli_values, stopping
+from worker_cpu.match import stopping
 from worker_cpu.remote import builder, engines, gateway, player, spool
 
 LOOK_SECONDS: Final = 1.0  # s: between two looks into the spool
@@ -121,7 +121,7 @@ class Worker:
             self._keep_programs()
             left = self._missing()
             self._say(
-                f"going on with {cli_values.some(left, 'game')} of before"
+                f"going on with {output.some(left, 'game')} of before"
                 if left
                 else "going on: the results of before are all played, and are told now"
             )
@@ -177,7 +177,7 @@ class Worker:
         token = self._gateway.token()
         until = time.strftime("%Y-%m-%d %H:%M", time.localtime(token["until_ms"] / 1000))
         names = ", ".join(engine.name for engine in self._roster) or "built from source"
-        at_a_time = cli_values.some(self._options.concurrency, "game")
+        at_a_time = output.some(self._options.concurrency, "game")
         self._greeted = True
         self._say(
             f"worker of {token['name']} at {self._gateway.url}: {at_a_time} at a time, engines"
@@ -219,7 +219,7 @@ class Worker:
             checks = sum(map(testmatch_orders.is_check, heard.recorded))
             self._checks += checks
             self._counted += len(heard.recorded) - checks
-            self._say(f"{self._told()}; {self._missing()} to play")
+            self._say(f"{self._totals()}; {self._missing()} to play")
             self._renew_at[batch.name] = time.monotonic() + batch.lease_ms / 1000 / RENEWALS
         if heard.refused:
             number, why = next(iter(heard.refused.items()))
@@ -233,10 +233,10 @@ class Worker:
         # A gateway that neither takes a game nor says why is asked again later, not at once.
         return bool(heard.recorded) and not heard.over
 
-    def _told(self) -> str:
+    def _totals(self) -> str:
         """Say how much was counted: checks are no games of a match."""
-        checks = f", {cli_values.some(self._checks, 'check')} answered" if self._checks else ""
-        return f"{cli_values.some(self._counted, 'game')} counted{checks}"
+        checks = f", {output.some(self._checks, 'check')} answered" if self._checks else ""
+        return f"{output.some(self._counted, 'game')} counted{checks}"
 
     def _renew(self) -> None:
         for batch in list(self._batches.values()):
@@ -346,8 +346,8 @@ class Worker:
         self._keep_programs()
         numbers = [order.number for order in orders]
         checks = sum(map(testmatch_orders.is_check, numbers))
-        games = cli_values.some(len(numbers) - checks, "game") if checks < len(numbers) else ""
-        parts = (games, cli_values.some(checks, "check") if checks else "")
+        games = output.some(len(numbers) - checks, "game") if checks < len(numbers) else ""
+        parts = (games, output.some(checks, "check") if checks else "")
         self._say(f"{batch.match}: dealt {' and '.join(filter(None, parts))}")
         if self._player is not None:
             self._spool.put(batch, numbers)
@@ -469,7 +469,7 @@ class Worker:
                 f"{kept} results are kept in {self._spool.directory}: start the worker again before"
                 " their lease ends, and they count"
             )
-        self._say(f"stopped; {self._told()}")
+        self._say(f"stopped; {self._totals()}")
         return STOPPED if self._stop.urgency else 0
 
     def _give_back(self) -> None:
@@ -478,7 +478,7 @@ class Worker:
         self._tell()
         for batch in list(self._batches.values()):
             self._gateway.give_back(batch.name, batch.token)
-            left = cli_values.some(len(self._spool.missing(batch)), "game")
+            left = output.some(len(self._spool.missing(batch)), "game")
             self._say(f"{batch.match}: gave back {left}")
             self._forget(batch)
 

@@ -168,8 +168,8 @@ class Player:
     def _name(self, slot: schedule.Slot) -> str:
         batch, number = self._games[slot.number]
         order, check = batch.order(number), testmatch_orders.is_check(number)
-        told = f"check {number - testmatch_orders.LAST_GAME}" if check else f"game {number}"
-        return f"{batch.match} {told} ({order.white.name} - {order.black.name})"
+        what = f"check {number - testmatch_orders.LAST_GAME}" if check else f"game {number}"
+        return f"{batch.match} {what} ({order.white.name} - {order.black.name})"
 
 
 def play(options: Options) -> int:

@@ -51,9 +51,9 @@ def play(
         official.require_none()
         scratch = stack.enter_context(files.scratch("test"))
         # Where no farm has ever been, a test leaves none of its folders behind.
-        known = redis_url is not None or configured.directory.is_dir()
+        is_kept = redis_url is not None or configured.directory.is_dir()
         directory = hall_directory.HallDirectory(
-            configured.directory if known else scratch / "hall"
+            configured.directory if is_kept else scratch / "hall"
         )
         lock = stack.enter_context(directory.locked(LOCK_SECONDS))
         if lock is None:

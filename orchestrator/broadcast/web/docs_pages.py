@@ -169,9 +169,9 @@ def _rendered(name: str, content: bytes, above: str) -> tuple[str, str]:
     title = ""
     for opening, inline in itertools.pairwise(tokens):
         if opening.type == "heading_open":
-            words = "".join(child.content for child in inline.children or ())
-            title = title or words
-            opening.attrSet("id", _anchor(words, taken))
+            heading = "".join(child.content for child in inline.children or ())
+            title = title or heading
+            opening.attrSet("id", _anchor(heading, taken))
     for token in tokens:
         for child in token.children or ():
             for attribute in {"link_open": ("href",), "image": ("src",)}.get(child.type, ()):
@@ -200,8 +200,8 @@ def _address(link: str, name: str, above: str) -> str:
 
 def _html(_: Any, tokens: Sequence[markdown_token.Token], index: int, *_unused: Any) -> str:
     """Return what a document says in HTML: without comments, and escaped but for exponents."""
-    told = _COMMENT.sub("", tokens[index].content)
-    return told if _OWN_HTML.fullmatch(told) else html.escape(told)
+    rendered = _COMMENT.sub("", tokens[index].content)
+    return rendered if _OWN_HTML.fullmatch(rendered) else html.escape(rendered)
 
 
 for _kind in ("html_block", "html_inline"):

@@ -58,8 +58,8 @@ def _engine_replaced(
     for game_id, again in fact.replays.items():
         game = _handed_over(state.games[game_id], fact.engine, new)
         state.replace_game(event, game_id, dataclasses.replace(game, id=again, finished=None))
-        words = because(f"{replaced}, it is played again as {again}", fact.reason)
-        state.games[game_id] = events.ruled(state.games[game_id], words)
+        ruling = because(f"{replaced}, it is played again as {again}", fact.reason)
+        state.games[game_id] = events.ruled(state.games[game_id], ruling)
     state.count_again(event)
 
 

@@ -451,8 +451,8 @@ class SeasonState:
         _require(fact.engine in event.tally.scores, "no entrant")
         event.excluded[fact.engine] = fact
         self._cancel(event, fact.cancelled)
-        words = f"{self.engines[fact.engine].name} is out of the event by {fact.cause}"
-        self._rule(fact.annulled, _because(words, fact.reason))
+        ruling = f"{self.engines[fact.engine].name} is out of the event by {fact.cause}"
+        self._rule(fact.annulled, _because(ruling, fact.reason))
         self.count_again(event)
 
     def _games_cancelled(self, fact: entries.GamesCancelled, _at_ms: int) -> None:
@@ -528,9 +528,9 @@ class SeasonState:
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         _require(game.id in event.order, "the game counts no longer")
         instead = "" if fact.before is None else f" instead of {fact.before}"
-        words = _because(f"the organizers set {fact.finished.result}{instead}", fact.reason)
+        ruling = _because(f"the organizers set {fact.finished.result}{instead}", fact.reason)
         adjudicated = dataclasses.replace(game, finished=fact.finished, cancelled=False)
-        self.games[game.id] = events.ruled(adjudicated, words)
+        self.games[game.id] = events.ruled(adjudicated, ruling)
         self.count_again(event)
         self._move_cursor(event)
 
@@ -539,8 +539,8 @@ class SeasonState:
         event = self.events[game.event]
         _require(event.status is events.Status.RUNNING, "the event is not being played")
         self.games[game.id] = dataclasses.replace(game, cancelled=True)
-        words = f"it is played again as {fact.replay}" if fact.replay else "by the organizers"
-        self._rule([game.id], _because(words, fact.reason))
+        ruling = f"it is played again as {fact.replay}" if fact.replay else "by the organizers"
+        self._rule([game.id], _because(ruling, fact.reason))
         if fact.crash_stays:
             event.annulled.add(game.id)
         if fact.replay:
