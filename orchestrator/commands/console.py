@@ -33,7 +33,7 @@ from prompt_toolkit import (
 from prompt_toolkit.layout import containers, controls, dimension, layout, menus
 
 from orchestrator import commands
-from orchestrator.commands import common, tables
+from orchestrator.commands import common, organize, tables
 from orchestrator.commands import log as season_log
 from orchestrator.common import errors, output
 from orchestrator.ledger import services, store
@@ -44,6 +44,8 @@ REFRESH_SECONDS: Final = 1.0  # s: how long a change may be unseen
 GAMES: Final = 6  # games to come that are listed
 ACTS_SHOWN: Final = 6  # of what people did, the latest
 CANDIDATES: Final = 8  # lines of the list that Tab opens
+LEFT_BY_ESC: Final = "left; nothing was done"
+HINT: Final = "Press a key of the last line, or the number of what waits."
 DOUBT: Final = "Do it? y, or n"
 LEFT: Final = 0.5  # of the width: what is waited for and what comes; the table has the rest
 _FIELD: Final = re.compile(r"{(\w+)}")
@@ -78,7 +80,7 @@ def _correction(key: str, title: str, words: tuple[str, ...]) -> Act:
 ACTS: Final = (
     Act("p", "pause", ("pause",)),
     Act("r", "resume", ("resume",)),
-    Act("g", "open gate", ("open-gate", "{event}")),
+    Act("g", "open gate", ("open-gate", "{gate}")),
     Act("b", "abort running game", ("abort",)),
     _correction("a", "adjudicate", ("adjudicate", "{game}", "--result", "{result}")),
     _correction("e", "replay", ("replay", "{game}")),
@@ -114,10 +116,17 @@ LOOKS: Final = frozenset(
         "trace",
     )
 )  # commands that change nothing and end by themselves
+RESULTS: Final = tuple(
+    word
+    for parameter in organize.adjudicate.params
+    if isinstance(parameter.type, click.Choice)
+    for word in parameter.type.choices
+)
 LABELS: Final = {
     "event": "Event",
+    "gate": "Event whose gate is shut",
     "game": "Game",
-    "result": "Result (1-0, 0-1, 1/2-1/2)",
+    "result": f"Result ({', '.join(RESULTS)})",
     "engine": "Engine",
     "hall": "Hall",
     "choose": "Choose",
@@ -151,6 +160,17 @@ class Picture:
     choices: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     away: str = ""
     moves: str = ""  # why no correction is taken now, '' where one is
+    checks: Mapping[str, Callable[[str], object]] = dataclasses.field(default_factory=dict)
+
+    def check(self, field: str, answer: str) -> None:
+        """Raise ``FarmError`` for an answer that no command would take, in its words."""
+        offers = self.choices.get(field, {})
+        if not answer or field == "command" or field not in self.choices or answer in offers:
+            return
+        if field in self.checks:
+            self.checks[field](answer)
+        there = ", ".join(offers) or "none"
+        raise errors.UsageError(f"{LABELS[field]}: found {answer!r}; there are: {there}")
 
 
 def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Iterator[Waiting]:
@@ -185,7 +205,7 @@ def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Ite
     for event in now.events.values():
         if event.status is events.Status.GATE:
             opens = tables.moment(event.opens_at_ms) or "when you open it"
-            act = BY_NAME["open-gate"].filled(event=event.id)
+            act = BY_NAME["open-gate"].filled(gate=event.id)
             yield Waiting(f"the gate before {event.spec.name} opens {opens}", act)
 
 
@@ -233,13 +253,19 @@ class Look:
             table=tables.standings(views.standings(now, begun[-1].id)) if begun else "",
             choices={
                 "event": {event.id: event.status.value for event in now.events.values()},
+                "gate": {
+                    event.id: event.spec.name
+                    for event in now.events.values()
+                    if event.status is events.Status.GATE
+                },
                 "engine": {engine: views.name(now, engine) for engine in now.engines},
                 "game": {game: _players(now, game) for game in now.games},
                 "hall": dict.fromkeys(ledger.halls(), ""),
-                "result": dict.fromkeys(("1-0", "0-1", "1/2-1/2"), ""),
+                "result": dict.fromkeys(RESULTS, ""),
                 "command": dict.fromkeys(sorted(commands.COMMANDS), ""),
             },
             moves=_moves(now),
+            checks={"event": now.event, "gate": now.event, "game": now.game},
         )
 
 
@@ -296,12 +322,12 @@ class Dialog:
         return True
 
     def command(self, season: str, by: str) -> list[str]:
-        """Return the words behind ``farm``."""
+        """Return the words behind ``farm``; a reason that is not asked yet stands there as such."""
         filled = self.act.filled(**self._answers)
         if "command" in self._answers:
             return signed(shlex.split(self._answers["command"]), by)
         of = ["--season", season] if self.act.of_season else []
-        return [*filled.words, *of, "--by", by, "--reason", self._answers["reason"]]
+        return [*filled.words, *of, "--by", by, "--reason", self._answers.get("reason", "-")]
 
 
 COMMAND: Final = Act(":", "any command", ("{command}",))
@@ -373,7 +399,9 @@ class Screen:
         self._dialog: Dialog | None = None
         self._ready: list[str] | None = None  # tried, and waits for a yes
         self._busy = False
-        self._said = "Press a key of the last line, or the number of what waits."
+        self._said = HINT
+        self._done_acts: tuple[str, ...] | None = None  # what people had done when "done" was said
+        self._looking, self._running = asyncio.Lock(), asyncio.Lock()  # one at a time
         self._tasks: set[asyncio.Task[None]] = set()
         self._input = buffer.Buffer(
             multiline=False,
@@ -396,9 +424,21 @@ class Screen:
 
     async def _refresh(self) -> None:
         while True:
-            self._seen = await asyncio.to_thread(self._look)
+            await self._see()
+            if self._done_acts is not None and self._done_acts != self._seen.acts:
+                self._done_acts = None  # others have acted since: what was done may not be so now
+                if self._dialog is None and not self._busy:
+                    self._said = HINT
             self._app.invalidate()
             await asyncio.sleep(REFRESH_SECONDS)
+
+    async def _see(self) -> None:
+        async with self._looking:
+            self._seen = await asyncio.to_thread(self._look)
+
+    async def _run(self, line_words: Sequence[str]) -> tuple[int, str]:
+        async with self._running:
+            return await asyncio.to_thread(run, line_words)
 
     # keys and answers
 
@@ -413,7 +453,9 @@ class Screen:
             keys.add(str(number), filter=idle)(lambda _event, at=number - 1: self._begin_at(at))
         keys.add("q", filter=idle)(lambda event: event.app.exit())
         keys.add("c-c")(lambda event: event.app.exit())
-        keys.add("escape", filter=asking | tried, eager=True)(lambda _event: self._leave("left"))
+        keys.add("escape", filter=asking | tried, eager=True)(
+            lambda _event: self._leave(LEFT_BY_ESC)
+        )
         keys.add(YES, filter=tried)(lambda _event: self._do())
         keys.add(NO, filter=tried)(lambda _event: self._leave("nothing was done"))
         return keys
@@ -434,9 +476,19 @@ class Screen:
     def _begin(self, act: Act, offers: Sequence[str] = ()) -> None:
         if act.corrects and self._seen.moves:
             self._said = f"{self._seen.moves}. Until then you only see what it would change."
-        self._dialog, self._ready = Dialog(act, offers), None
+        fields = {match[1] for word in act.words if (match := _FIELD.fullmatch(word))}
+        if "gate" in fields and not self._seen.choices.get("gate"):
+            self._said = "no gate is shut"
+            return
+        only = {
+            field: next(iter(offered))
+            for field in fields
+            if len(offered := self._seen.choices.get(field, {})) == 1
+        }
+        self._dialog, self._ready = Dialog(act.filled(**only), offers), None
         self._input.reset()
         self._app.layout.focus(self._input)
+        self._foresee(self._dialog)
 
     def _leave(self, said: str) -> None:
         self._dialog = self._ready = None
@@ -447,19 +499,51 @@ class Screen:
         dialog = self._dialog
         if dialog is None or self._busy or self._ready is not None:
             return False
-        if not dialog.answer(typed.text):
+        try:
+            text = self._meant(typed.text.strip())
+            self._seen.check(dialog.asks, text)
+        except errors.FarmError as error:
+            self._said = str(error)
+            return False
+        if not dialog.answer(text):
             label = LABELS[dialog.asks]
             self._said = f"{label}: an answer is needed; Tab shows what there is, Esc goes back"
         elif not dialog.asks:
             self._busy = True
             self._start(self._try(dialog))
+        else:
+            self._foresee(dialog)
         return False  # the line is cleared
+
+    def _meant(self, typed: str) -> str:
+        """Return an answer; the only candidate that begins like it is meant."""
+        if self._dialog is None or self._dialog.asks in {"reason", "command"}:
+            return typed
+        line = document.Document(typed)
+        event = completion.CompleteEvent(completion_requested=True)
+        candidates = list(self._completer().get_completions(line, event))
+        if len(candidates) != 1:
+            return typed
+        return typed[: len(typed) + candidates[0].start_position] + candidates[0].text
+
+    def _foresee(self, dialog: Dialog) -> None:
+        """Try an act as soon as only its reason is missing: what is refused is said before that."""
+        if dialog.asks == "reason":
+            self._start(self._tried_early(dialog))
+
+    async def _tried_early(self, dialog: Dialog) -> None:
+        line_words = dialog.command(self._seen.season, self._by)
+        code, said = await self._run([*line_words, "--dry-run"])
+        if not code or self._dialog is not dialog or self._busy or self._ready is not None:
+            return  # the director has gone on already
+        self._said = f"{said}\nEsc goes back"  # the reason may be half typed: it stays where it is
+        self._app.invalidate()
 
     async def _try(self, dialog: Dialog) -> None:
         try:
             line_words = dialog.command(self._seen.season, self._by)
             tried = await asyncio.to_thread(dry, line_words)
-            code, said = await asyncio.to_thread(run, line_words if tried is None else tried)
+            code, said = await self._run(line_words if tried is None else tried)
         except (errors.FarmError, ValueError) as error:
             self._leave(str(error))
         else:
@@ -477,7 +561,9 @@ class Screen:
         self._start(self._done(line_words))
 
     async def _done(self, line_words: Sequence[str]) -> None:
-        code, said = await asyncio.to_thread(run, line_words)
+        code, said = await self._run(line_words)
+        await self._see()
+        self._done_acts = self._seen.acts
         self._leave(f"{'refused' if code else 'done'}: farm {shlex.join(line_words)}\n{said}")
         self._busy = False
         self._app.invalidate()

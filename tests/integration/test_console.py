@@ -54,10 +54,17 @@ class Terminal:
         self._shown = b""
 
     def shows(self, *words: str) -> None:
-        """Wait until words have been drawn, which may skip what was there before."""
+        """Wait until words have been drawn; after a second without them all is drawn anew.
+
+        What stays on the screen is not drawn again, and may be a part of the words.
+        """
         found = re.compile(r"(\x1b\[[0-9;?]*[A-Za-z]|\s)*".join(map(re.escape, words)).encode())
         deadline = time.monotonic() + PATIENCE
+        drawn = time.monotonic()
         while not found.search(self._shown):
+            if time.monotonic() > drawn + 1:
+                drawn = time.monotonic()
+                os.kill(self.process.pid, signal.SIGWINCH)
             assert time.monotonic() < deadline, f"never seen: {words} in {self._shown[-4000:]!r}"
             if select.select([self._hall], [], [], 0.2)[0]:
                 with contextlib.suppress(OSError):  # it has ended
@@ -134,6 +141,59 @@ def test_an_act_is_tried_then_done_by_keys_alone(url: str) -> None:
         assert [entry.kind for entry in journal_entries(url)] == ["paused", "resumed"]
         terminal.press(":serve\r")
         terminal.shows("has", "no", "--dry-run")
+        terminal.press("q")
+        assert terminal.process.wait(PATIENCE) == 0
+    finally:
+        terminal.close()
+
+
+def test_an_answer_is_checked_when_it_is_given(url: str) -> None:
+    """By the words of the command, before the reason is asked; a prefix of one candidate is meant.
+
+    What an act is refused for is said before its reason, too.
+    """
+    begin(url)
+    terminal = Terminal(environment(url), "--by", "berta")
+    try:
+        terminal.shows("of", "16")
+        terminal.press("b")
+        terminal.shows("no", "game", "is", "in", "flight;")
+        terminal.press("\x1b")
+        terminal.press("g")
+        terminal.shows("no", "gate", "is", "shut")
+        terminal.press("a")
+        terminal.shows("Game:")
+        terminal.press("league.99\r")
+        terminal.shows("no", "game", "'league.99'", "is", "paired")
+        terminal.press("league.2\r")
+        terminal.shows("Result")
+        terminal.press("0:1\r")
+        terminal.shows("found", "'0:1';", "there", "are:", "1-0,", "0-1,")
+        terminal.press("0\r")
+        terminal.shows("Why")
+        terminal.shows("will", "be", "0-1")
+        terminal.press("\x1b")
+        terminal.press("q")
+        assert terminal.process.wait(PATIENCE) == 0
+    finally:
+        terminal.close()
+    assert all(
+        entry.by == "serve" or entry.by.startswith("serve@") for entry in journal_entries(url)
+    )
+
+
+def test_what_was_done_is_said_until_others_act(url: str) -> None:
+    """It may not be so any more: another terminal has changed it."""
+    terminal = Terminal(environment(url), "--by", "berta")
+    try:
+        terminal.shows("of", "16")
+        terminal.press("p" + "lunch\r")
+        terminal.shows("Do", "it?")
+        terminal.press("y")
+        terminal.shows("done:", "farm")
+        done = harness.run_farm(environment(url), "resume", "--by", "carl")
+        assert done.returncode == 0, done.stderr
+        terminal.shows("Press", "a", "key")
         terminal.press("q")
         assert terminal.process.wait(PATIENCE) == 0
     finally:
