@@ -9,14 +9,12 @@ each is a hole in the tests, or changes nothing. Exit code 1 where fewer than --
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import os
 import pathlib
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +43,12 @@ LEFT = shutil.ignore_patterns(".git", ".venv", ".farm", "build", "dist", "__pyca
 PATIENCE = 600.0  # s: a mutant that hangs has been noticed
 SECONDS = itertools.count(1)  # since 1970: the time of a mutant's file
 PASSED, FAILED, NOTHING = 0, 1, 5  # pytest's exit codes
+# Each run is alone with its processes: a mutant that ends others than it should reaches nobody
+# else's, and whatever it leaves running ends with it.
+ALONE = (
+    *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"),
+    *(() if os.geteuid() == 0 else ("--user", "--map-current-user")),
+)
 
 
 def sample(count: int, seed: int) -> list[tuple[str, tuple[str, ...], mutate.Mutant]]:
@@ -77,23 +81,20 @@ def named(tree: pathlib.Path, file: str, tests: tuple[str, ...]) -> list[str]:
 
 def run(tree: pathlib.Path, tests: list[str]) -> bool:
     """Say whether tests pass on a tree."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    pytest = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
     environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}
     try:
         done = subprocess.run(
-            command, cwd=tree, env=environment, capture_output=True, check=False, timeout=PATIENCE
+            (*ALONE, *pytest, *tests),
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE,
         )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode in {PASSED, NOTHING}
-
-
-def end_left(tree: pathlib.Path) -> None:
-    """End what a mutant has left running: one that cannot end its agent may go on at full speed."""
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if f"{tree}/".encode() in path.read_bytes():
-                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: mutate.Mutant) -> bool:
@@ -107,7 +108,6 @@ def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: muta
         near = named(tree, file, tests)
         return (not near or run(tree, near)) and run(tree, list(tests))
     finally:
-        end_left(tree)
         path.write_bytes(whole)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
