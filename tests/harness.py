@@ -614,7 +614,7 @@ def up_screen_of(
     """Return what `farm up` prints its lines with; without ``others`` nobody loads the machine."""
     return up_screen.Screen(
         ledger,
-        rich.console.Console(file=told, width=200),
+        rich.console.Console(file=told, width=200, markup=False),
         others or processor.Others(look_seconds=math.inf),
         awaited=awaited,
         environment="FARM_DATA=/x ",

@@ -6,12 +6,11 @@ import pathlib
 from typing import Any, Final
 
 import rich.console
-import rich.markup
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables
-from orchestrator.common import errors, processor
+from orchestrator.common import errors, output, processor
 from orchestrator.ledger import store
 from orchestrator.season import decide, views
 from orchestrator.season.fold import entries, events, openings, state
@@ -76,10 +75,9 @@ class Screen:
         self._tell_load()
 
     def _follow(self, season: str) -> None:
-        followed = season in self._states
         folded = self._states.setdefault(season, state.SeasonState(season))
         for entry in common.follow(self._ledger, season, folded):
-            if followed:
+            if self._looked:  # else it was there before
                 self._tell(folded, entry.kind, entry.data)
 
     def _tell_load(self) -> None:
@@ -111,7 +109,7 @@ class Screen:
         """Say who has won a season, and what can be done next."""
         season = folded.launched.id
         if folded.finished:
-            champion = rich.markup.escape(views.name(folded, folded.champion))
+            champion = views.name(folded, folded.champion)
             self._console.print(f"{season} is over: {champion} is the champion", style="bold")
         self._console.print(f"its tables: {self._command(f'season standings {season}')}")
         if all(folded_season.over for folded_season in self._states.values()):
@@ -119,9 +117,14 @@ class Screen:
             self._console.print(f"another season: {another}; Ctrl-C ends the farm")
 
     def _command(self, arguments: str) -> str:
-        return rich.markup.escape(f"`{self._environment}farm {arguments}`")
+        return f"`{self._environment}farm {arguments}`"
 
     def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
+        if kind == entries.LAUNCHED:
+            launched = folded.launched
+            name, engines = launched.season.name, len(launched.engines)
+            line = f"{launched.id} is launched: {name}, {output.some(engines, 'engine')}"
+            self._console.print(line, style="bold")
         line = _line(folded, kind, data)
         if line:
             several = len(self._states) > 1  # then a line names its season
@@ -131,14 +134,22 @@ class Screen:
         if kind in _LAST and decide.waits_to_end(folded):
             resume = self._command(f"season resume {folded.launched.id}")
             self._console.print(f"every game is played: {resume} ends the season")
-        if kind == entries.HELD:
-            self._console.print(f"held: {data['reason']}", style="bold red")
+        if kind in {entries.HELD, entries.PAUSED}:
+            self._tell_stop(folded, kind)
         if kind == entries.GAME_FINISHED and data["ending"] == contract.Ending.TIME:
             self._tell_blame()
         if kind == entries.GAME_FINISHED:
             self._tell_start(folded, folded.game(data["game"]))
         if kind in entries.ENDS and folded.launched.id != self._awaited:
             self._tell_end(folded)
+
+    def _tell_stop(self, folded: state.SeasonState, kind: str) -> None:
+        """Say that a season is held or paused, why, and what goes on with it."""
+        season, held = folded.launched.id, kind == entries.HELD
+        why = f"held: {folded.held}" if held else f"paused: {folded.paused}"
+        resume = self._command(f"season resume {season}")
+        line = f"{season} is {why}; {resume} goes on"
+        self._console.print(line, style="bold red" if held else None, soft_wrap=True)
 
     def _tell_blame(self) -> None:
         """Say once that a loss on time may come from others' load."""
@@ -227,7 +238,7 @@ def _line(folded: state.SeasonState, kind: str, data: Any) -> str:
             return f"{data['decision']}: decided by {by}: {', '.join(data['choose'])}"
         case entries.GATE_SET:
             event = data["event"]
-            name = rich.markup.escape(folded.events[event].spec.name)
+            name = folded.events[event].spec.name
             if data["opens_at_ms"] is None:
                 return f"{name} waits for you: `farm season open-gate {event}` begins it"
             return f"{name} opens {tables.moment(data['opens_at_ms'])}"
@@ -243,7 +254,7 @@ def _result(folded: state.SeasonState, game: str) -> str:
     row = views.game(folded, game)
     done = folded.events[row["event"]].tally.games
     total = views.event(folded, row["event"])["games"]["total"]
-    how = verdict.with_note(row["details"], rich.markup.escape(row["note"]))
+    how = verdict.with_note(row["details"], row["note"])
     return (
         f"{row['event']} {done}/{total}  {row['white']} - {row['black']}"
         f"  {row['result']}  {how}, {row['plies']} plies"

@@ -17,7 +17,7 @@ from orchestrator import contract
 from orchestrator.commands import up
 from orchestrator.common import processor
 from orchestrator.ops import supervisor
-from orchestrator.season.fold import abandoning, openings
+from orchestrator.season.fold import abandoning, entries, openings
 
 CORES = sorted(os.sched_getaffinity(0))
 HOUR = 360_000  # ticks of a core
@@ -165,6 +165,25 @@ def test_a_gate_is_told(machine: Machine, tmp_path: pathlib.Path, wait: str, sai
     season.settle()
     shown.feed()
     assert said in shown.look()
+
+
+def test_a_season_that_is_launched_meanwhile_is_told_from_its_launch_on(
+    machine: Machine, season: driver.Driver
+) -> None:
+    """However much has happened by the next look: its pause, its hold, each with its season."""
+    shown = Shown(machine, season)
+    shown.look()
+    why = entries.Held(reason="3 attempts at league.1 ended without a move")
+    season.append([contract.Draft.of(entries.PAUSED, entries.Paused(name="ann", reason="[lunch]"))])
+    season.append([contract.Draft.of(entries.HELD, why)])
+    shown.feed()
+    told = shown.look()
+    assert "test is launched: " in told
+    assert "4 engines" in told
+    resumes = "`FARM_DATA=/x farm season resume test` goes on"
+    assert f"test is paused: [lunch]; {resumes}\n" in told
+    assert f"test is held: {why.reason}; {resumes}\n" in told
+    assert "launched" not in shown.look()
 
 
 def test_the_end_of_a_season_says_who_won_and_what_next(
