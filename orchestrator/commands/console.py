@@ -37,8 +37,8 @@ from orchestrator.commands import common, organize, tables
 from orchestrator.commands import log as season_log
 from orchestrator.common import errors, output
 from orchestrator.ledger import services, store
-from orchestrator.season import audit_log, consequences, decisions, interruption, views
-from orchestrator.season.fold import disqualification, events, own_book, state, vacancies
+from orchestrator.season import audit_log, consequences, needs, views
+from orchestrator.season.fold import disqualification, events, state
 
 REFRESH_SECONDS: Final = 1.0  # s: how long a change may be unseen
 GAMES: Final = 6  # games to come that are listed
@@ -98,6 +98,14 @@ DECIDE: Final = Act("", "decide", ("decide", "{decision}", "--choose", "{choose}
 DISMISS: Final = Act(
     "", "dismiss the flag", ("dismiss", "{engine}", "--event", "{event}"), reason=True
 )
+ANSWERS: Final = {  # what a need is answered with
+    needs.Kind.HALL: BY_NAME["release-hall"],
+    needs.Kind.HOLD: BY_NAME["resume"],
+    needs.Kind.PAUSE: BY_NAME["resume"],
+    needs.Kind.DECISION: DECIDE,
+    needs.Kind.FLAG: DISMISS,
+    needs.Kind.GATE: BY_NAME["open-gate"],
+}
 LOOKS: Final = frozenset(
     (
         "status",
@@ -181,32 +189,9 @@ def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Ite
     """
     if alarm:
         yield Waiting(f"ALARM: {alarm}")
-    for name, reason in holds.items():
-        release = BY_NAME["release-hall"].filled(hall=now.hall)
-        yield Waiting(f"{now.hall} is held: {reason}", release if name == "sick" else None)
-    if now.over:
-        return
-    if why := now.held or now.paused:
-        yield Waiting(f"{'held' if now.held else 'paused'}: {why}", BY_NAME["resume"])
-    for question in interruption.outstanding(now):
-        choose = ", ".join(interruption.ANSWERS)
-        act = DECIDE.filled(decision=question)
-        yield Waiting(f"{question}: {choose}", act, interruption.ANSWERS)
-    for asked in decisions.outstanding(now):
-        level = ", ".join(asked.engines)
-        yield Waiting(
-            f"{asked.decision}: {asked.about}; choose {asked.choose} of {level}",
-            DECIDE.filled(decision=asked.decision),
-            (*asked.engines, vacancies.NOBODY) if asked.to else asked.engines,
-        )
-    for flag in own_book.standing(now):
-        act = DISMISS.filled(engine=flag.engine, event=flag.event)
-        yield Waiting(f"{flag.engine} is flagged for a hidden book in {flag.event}", act)
-    for event in now.events.values():
-        if event.status is events.Status.GATE:
-            opens = tables.moment(event.opens_at_ms) or "when you open it"
-            act = BY_NAME["open-gate"].filled(gate=event.id)
-            yield Waiting(f"the gate before {event.spec.name} opens {opens}", act)
+    for need in (*needs.of_hall(now.hall, holds), *needs.of_season(now)):
+        act = ANSWERS[need.kind].filled(**need.named) if need.command else None
+        yield Waiting(f"{need.text} {tables.moment(need.until_ms)}".rstrip(), act, need.offers)
 
 
 class Look:

@@ -21,11 +21,9 @@ from orchestrator.commands import (
 )
 from orchestrator.common import errors
 from orchestrator.ledger import api, store
-from orchestrator.season import consequences
+from orchestrator.season import consequences, needs
 from orchestrator.season.amend import amending, operations
 from orchestrator.season.fold import entries, progress, state
-
-SICK = "sick"  # the name of the hold that a hall sets on itself (worker_cpu.link.hold)
 
 
 @click.command()
@@ -249,15 +247,15 @@ def release_hall(hall: str | None, by: str, reason: str, *, dry_run: bool, as_js
     with common.open_ledger() as ledger:
         hall = hall or _only_hall(ledger)
         holds = ledger.holds(f"hall:{hall}")
-        if SICK not in holds:
+        if needs.SICK not in holds:
             halls = ", ".join(ledger.halls()) or "none"
             raise errors.RefusedError(f"hall {hall!r} is not held; halls: {halls}")
         if not dry_run:
-            fact = {"hall": hall, "held": holds[SICK], "reason": reason}
-            effects = [api.Release(f"hall:{hall}", SICK)]
+            fact = {"hall": hall, "held": holds[needs.SICK], "reason": reason}
+            effects = [api.Release(f"hall:{hall}", needs.SICK)]
             draft = contract.Draft("hall_released", fact)
             common.append_farm(ledger, draft, common.author(ledger, by), effects)
-    report = {"hall": hall, "held": holds[SICK], "released": not dry_run, "dry_run": dry_run}
+    report = {"hall": hall, "held": holds[needs.SICK], "released": not dry_run, "dry_run": dry_run}
     will = change_words.tense("will be able to play", "may play", dry_run=dry_run)
-    sentence = f"{hall} {will} again (it was held: {holds[SICK]})\nit cannot be taken back"
+    sentence = f"{hall} {will} again (it was held: {holds[needs.SICK]})\nit cannot be taken back"
     common.report(as_json, report, sentence + change_words.unchanged(dry_run=dry_run))

@@ -30,14 +30,14 @@ def decisions(season: str | None, *, as_json: bool) -> None:
     with common.open_ledger() as ledger:
         chosen = common.choose(ledger, season)
         named = season or common.several_open(ledger)
-    asked = [needed.model_dump(mode="json") for needed in season_decisions.outstanding(chosen)]
+    asked = season_decisions.outstanding(chosen)
     interrupted = interruption.outstanding(chosen)
     if as_json:
         questions = [
             {"decision": game_question, "choose": list(interruption.ANSWERS)}
             for game_question in interrupted
         ]
-        common.print_json([*asked, *questions])
+        common.print_json([*(needed.model_dump(mode="json") for needed in asked), *questions])
         return
     rest = "--by NAME --reason WHY" + (f" --season {chosen.launched.id}" if named else "")
     for question in interrupted:
@@ -45,16 +45,11 @@ def decisions(season: str | None, *, as_json: bool) -> None:
         click.echo(f"  choose one of {', '.join(interruption.ANSWERS)}")
         click.echo(f"  farm season decide {question} --choose ANSWER {rest}")
     for needed in asked:
-        level = ", ".join(needed["engines"])
-        if needed["to"]:
-            click.echo(f"{needed['decision']}: {needed['about']}")
-            click.echo(f"  choose {level}, another engine, or nobody: the place stays empty")
-            click.echo(f"  farm season decide {needed['decision']} --choose ENGINE {rest}")
-            continue
-        click.echo(f"{needed['decision']}: {level} are level ({needed['about']})")
-        click.echo(f"  choose {needed['choose']} of {level}, best first")
-        names = ",".join(["ENGINE"] * needed["choose"])  # nothing that could be pasted unread
-        click.echo(f"  farm season decide {needed['decision']} --choose {names} {rest}")
+        level = f"{', '.join(needed.engines)} are level ({needed.about})"
+        click.echo(f"{needed.decision}: {needed.about if needed.to else level}")
+        click.echo(f"  {season_decisions.choice(needed)}")
+        names = ",".join(["ENGINE"] * needed.choose)  # nothing that could be pasted unread
+        click.echo(f"  farm season decide {needed.decision} --choose {names} {rest}")
     if not asked and not interrupted:
         click.echo(f"{chosen.launched.id}: no decision is waiting for the organizers")
     for event in chosen.events.values():

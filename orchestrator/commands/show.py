@@ -14,7 +14,7 @@ import click
 from orchestrator.commands import common, shell_offers, tables
 from orchestrator.common import errors
 from orchestrator.ledger import services, store, vitals
-from orchestrator.season import decide, views
+from orchestrator.season import decide, needs, views
 from orchestrator.season import graph as season_graph
 from orchestrator.season.fold import state
 
@@ -27,8 +27,9 @@ OVER: Final = frozenset({"finished", "abandoned"})  # statuses of seasons that w
 def status(season: str | None, *, as_json: bool) -> None:
     """Show seasons, all or one, and halls: what is played, what is blocked and why.
 
-    Exit code 3: something needs a person, such as a Redis that has lost entries, or seasons that
-    no `farm serve` plays on. The line that begins with ALARM says what is wrong, and what to type.
+    Exit code 3: something needs a person, such as a season or hall that is held, a decision, a
+    Redis that has lost entries, or seasons that no `farm serve` plays on. Lines that begin with
+    ALARM say what it is, and what to type. A pause or a gate that somebody has set is no alarm.
 
     Example: farm status --json
     """
@@ -38,7 +39,10 @@ def status(season: str | None, *, as_json: bool) -> None:
         names = launched if season is None else [season]
         if season is not None and season not in launched:
             common.fold(ledger, season)  # raises, with those that there are
-        seasons = [seen for name in names if (seen := _season(ledger, name, alarms)) is not None]
+        waiting: list[tuple[str, needs.Need]] = []  # who waits, and for what
+        seasons = [
+            seen for name in names if (seen := _season(ledger, name, alarms, waiting)) is not None
+        ]
         hosts = vitals.read(ledger)
         failed = {
             heartbeat.hall for heartbeat in hosts.values() if heartbeat.problem and heartbeat.hall
@@ -51,11 +55,12 @@ def status(season: str | None, *, as_json: bool) -> None:
         unsafe = [] if serve is None else list(serve.unsafe)  # as it saw Redis' settings last
         names = sorted({*ledger.halls(), *failed})
         halls = [seen for name in names if (seen := _hall(ledger, name, hosts, alarms)) is not None]
+    _alarm(alarms, halls, waiting)
     if as_json:
         others = {"alarms": alarms, "clocks": clocks, "unsafe": unsafe}
         common.print_json({"seasons": seasons, "halls": halls} | others)
     else:
-        _show(seasons, halls, alarms)
+        _show(seasons, halls, alarms, waiting)
         for host, skew in clocks.items():
             common.console().print(f"Clock of {host}: {_skew(skew)}", style="yellow")
         for complaint in unsafe:
@@ -82,19 +87,49 @@ def _skew(seconds: float) -> str:
     )
 
 
-def _season(ledger: store.RedisLedger, name: str, alarms: dict[str, str]) -> dict[str, Any] | None:
-    """Return what is shown of a season; one that cannot be read is an alarm."""
+def _alarm(
+    alarms: dict[str, str],
+    halls: list[dict[str, Any]],
+    waiting: list[tuple[str, needs.Need]],
+) -> None:
+    """Add what needs a person to the alarms."""
+    held = [
+        (f"hall {hall['hall']}", need)
+        for hall in halls
+        for need in needs.of_hall(hall["hall"], hall["holds"])
+    ]
+    for name, need in (*waiting, *held):
+        if need.urgent:
+            alarms[name] = "; ".join(filter(None, (alarms.get(name), tables.need(need))))
+
+
+def _season(
+    ledger: store.RedisLedger,
+    name: str,
+    alarms: dict[str, str],
+    waiting: list[tuple[str, needs.Need]],
+) -> dict[str, Any] | None:
+    """Return what is shown of a season, and add what it waits for.
+
+    One that cannot be read is an alarm.
+    """
     try:
-        return views.season(common.fold(ledger, name))
+        folded = common.fold(ledger, name)
+        view = views.season(folded)
     except Exception as error:
         if errors.is_outage(error):
             raise
         alarms.setdefault(name, f"its journal cannot be read: {error}; see `farm fsck`")
         return None
+    waiting += [(name, need) for need in needs.of_season(folded)]
+    return view
 
 
 def _show(
-    seasons: list[dict[str, Any]], halls: list[dict[str, Any]], alarms: dict[str, str]
+    seasons: list[dict[str, Any]],
+    halls: list[dict[str, Any]],
+    alarms: dict[str, str],
+    waiting: list[tuple[str, needs.Need]],
 ) -> None:
     console = common.console()
     if not seasons and not alarms:
@@ -102,14 +137,17 @@ def _show(
     for seen in seasons:
         console.print(tables.season(seen))
     for hall in halls:
-        waiting = [
+        open_here = [
             seen["season"]
             for seen in seasons
             if seen["hall"] == hall["hall"] and seen["status"] not in OVER
         ]
         gone = not hall["worker"] or (hall["drained"] and not hall["hosts"])
-        if waiting or not gone or hall["problems"] or hall["game"]:
-            console.print(tables.hall(hall, waiting))
+        if open_here or not gone or hall["problems"] or hall["game"]:
+            console.print(tables.hall(hall, open_here))
+    for name, need in waiting:
+        if need.kind is needs.Kind.GATE and need.until_ms is None:
+            console.print(f"{name} waits for you: {tables.need(need)}", soft_wrap=True)
     for name, reason in alarms.items():
         console.print(f"ALARM, {name}: {reason}", style="bold red")
 

@@ -13,6 +13,7 @@ import rich.table
 import rich.text
 
 from orchestrator.arbiter import verdict
+from orchestrator.season import needs
 from orchestrator.season.file import wording
 from orchestrator.season.fold import standings as season_standings
 
@@ -67,13 +68,16 @@ def moment(at_ms: int | None) -> str:
     return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M %Z")
 
 
+def need(waits: needs.Need, environment: str = "") -> str:
+    """Say what waits for a person, and what is typed then, behind what finds the farm."""
+    text = " ".join(filter(None, (waits.text, moment(waits.until_ms))))
+    return f"{text} (`{environment}farm {waits.command}`)" if waits.command else text
+
+
 def season(view: Mapping[str, Any]) -> rich.console.Group:
     """Show where a season stands, event by event, and below the table what there is to say."""
     title = f"{view['name']} ({view['season']}) in {view['hall']}: "
     caption = _how_far(view)
-    if view["decisions"]:
-        names = ", ".join(asked["decision"] for asked in view["decisions"])
-        caption.append(f"the organizers must decide {names} (`farm season decisions`)")
     if view["flags"]:
         names = ", ".join(flag["engine"] for flag in view["flags"])
         caption.append(f"flagged for a hidden book: {names} (`farm engine flags`)")

@@ -12,7 +12,7 @@ from orchestrator.arbiter import verdict
 from orchestrator.commands import common, tables
 from orchestrator.common import errors, output, processor
 from orchestrator.ledger import store
-from orchestrator.season import decide, views
+from orchestrator.season import decide, needs, views
 from orchestrator.season.fold import entries, events, openings, state
 from orchestrator.season.spec import interruption_rules
 
@@ -72,6 +72,7 @@ class Screen:
         if not self._looked:
             self._looked = True
             self._tell_rest()
+            self._tell_needs()
         self._tell_load()
 
     def _follow(self, season: str) -> None:
@@ -104,6 +105,14 @@ class Screen:
             if not last.finished:
                 self._console.print(f"{last.launched.id} was abandoned", style="bold")
             self._tell_end(last)
+
+    def _tell_needs(self) -> None:
+        """Say what the seasons that were there before wait for."""
+        for season, folded in self._states.items():
+            for need in needs.of_season(folded):
+                line = f"{season} waits: {tables.need(need, self._environment)}"
+                style = "bold red" if need.urgent else None
+                self._console.print(line, style=style, soft_wrap=True)
 
     def _tell_end(self, folded: state.SeasonState) -> None:
         """Say who has won a season, and what can be done next."""

@@ -120,6 +120,14 @@ def blocked(event: events.EventState, promotion: model.Promotion) -> bool:
     return False
 
 
+def choice(asked: entries.DecisionNeeded) -> str:
+    """Say what a question may be answered with."""
+    level = ", ".join(asked.engines)
+    if asked.to:
+        return f"choose {level}, another engine, or {vacancies.NOBODY}: the place stays empty"
+    return f"choose {asked.choose} of {level}, best first"
+
+
 def outstanding(state: season_state.SeasonState) -> list[entries.DecisionNeeded]:
     """Return the questions that wait for the organizers, and for no playoff."""
     played = {

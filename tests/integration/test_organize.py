@@ -12,8 +12,9 @@ import harness
 import on_paper
 import pytest
 
+from orchestrator import contract
 from orchestrator.ledger import api, services, store, vitals
-from orchestrator.season.fold import orders
+from orchestrator.season.fold import entries, orders
 
 farm, play = harness.farm, on_paper.play
 
@@ -37,7 +38,7 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     assert "farm season decide league:place-1 --choose ENGINE,ENGINE" in shown
     assert "--season test" not in shown
     assert "--reason WHY --season test" in farm("decisions", "test")
-    assert "farm season decisions" in farm("status")
+    assert "(`farm season decisions --season test`)" in " ".join(farm("status", code=3).split())
     assert json.loads(farm("decisions", "--json"))[0]["choose"] == 2
     why = ("--by", "ann", "--reason", "lots were drawn")
     farm("decide", "league:place-1", "--choose", "e3", *why, code=2)
@@ -102,6 +103,47 @@ def test_a_farm_that_is_dead_is_an_alarm(ledger: store.RedisLedger) -> None:
     assert "ALARM" not in farm("status")
 
 
+def test_what_waits_for_a_person_is_an_alarm_unless_somebody_wished_it(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hold of season or hall ends with 3, for scripts that watch; a pause and gates do not.
+
+    The console lists the same.
+    """
+
+    def status(code: int) -> str:
+        said = " ".join(farm("status", code=code).split())
+        alarms = json.loads(farm("status", "--json", code=code))["alarms"]
+        assert all(f"ALARM, {name}: {reason}" in said for name, reason in alarms.items())
+        assert said.count("ALARM") == len(alarms)
+        return said
+
+    season = driver.season_text().replace('id = "league"', 'id = "league"\nbreak = "operator"')
+    with on_paper.launched(tmp_path, monkeypatch, season) as ledger:
+        play(ledger, 0)
+        gate = "the gate before League opens when you open it"
+        opens = "`farm season open-gate league --season test`"
+        assert f"test waits for you: {gate} ({opens})" in status(0)
+        farm("season", "pause", "--reason", "lunch")
+        assert "lunch" in status(0)
+        why = entries.Held(reason="no move")
+        ledger.append("test", ledger.last("test"), [contract.Draft.of(entries.HELD, why)], "serve")
+        assert "ALARM, test: held: no move (`farm season resume --season test`)" in status(3)
+        assert {"waits: held: no move", f"waits: {gate}"} <= {
+            line.strip() for line in farm("console", "--once").splitlines()
+        }
+        farm("season", "resume")
+        farm("season", "amend", "gate", "league", "--at", "+1h", "--reason", "late")
+        assert "waits for you" not in status(0)
+        ledger.open_hall(driver.HALL, "host", "worker")
+        hall = f"hall:{driver.HALL}"
+        fact = contract.Draft("hall_held", {"hall": driver.HALL, "reason": "memory"})
+        last = ledger.last(api.FARM)
+        ledger.append(api.FARM, last, [fact], "hall", [api.Hold(hall, "sick", "memory")])
+        released = f"(`farm host release {driver.HALL}`)"
+        assert f"ALARM, hall {driver.HALL}: {driver.HALL} is held: memory {released}" in status(3)
+
+
 def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> None:
     """Its lines name the question with the command that shows it, the answer, and who gave it."""
     told = io.StringIO()
@@ -115,6 +157,20 @@ def test_farm_up_tells_what_is_asked_and_decided(ledger: store.RedisLedger) -> N
     farm("decide", "league:place-1", "--choose", "e3,e1", "--by", "ann", "--reason", "lots")
     screen.look()
     assert told.getvalue().endswith("league:place-1: decided by ann: e3, e1\n")
+
+
+def test_farm_up_tells_at_its_start_what_waits(ledger: store.RedisLedger) -> None:
+    """What was there before is not told again, but what needs somebody is."""
+    play(ledger, 12)
+    farm("season", "pause", "--reason", "lunch")
+    told = io.StringIO()
+    screen = harness.up_screen_of(ledger, told)
+    for _ in range(2):
+        screen.look()
+    pause, question = told.getvalue().splitlines()
+    assert pause == "test waits: paused: lunch (`FARM_DATA=/x farm season resume --season test`)"
+    assert question.startswith("test waits: league:place-1: place 1: to final;")
+    assert question.endswith("(`FARM_DATA=/x farm season decisions --season test`)")
 
 
 def test_a_hall_that_no_worker_has_opened_is_told(ledger: store.RedisLedger) -> None:

@@ -13,7 +13,7 @@ from orchestrator import contract
 from orchestrator.arbiter import game_zip, record
 from orchestrator.arbiter.adjudication import interruption
 from orchestrator.common import errors
-from orchestrator.season import decisions, views
+from orchestrator.season import decisions, needs, views
 from orchestrator.season import interruption as season_interruption
 from orchestrator.season.amend import operations
 from orchestrator.season.file import load
@@ -178,6 +178,9 @@ def test_the_organizers_are_asked_while_others_play(tmp_path: Path) -> None:
         season_interruption.judged_by(season.state, found, driver.plies(season, "league.1", 4))
     )
     assert season_interruption.outstanding(season.state) == [question]
+    (need,) = needs.of_season(season.state)
+    assert need.urgent
+    assert need.text == f"{question}: choose 1-0, 0-1, 1/2-1/2, resume"
     assert season.state.events["league"].order[-1] == "league.1"
     season.play()
     assert season.state.ready_game() is None
