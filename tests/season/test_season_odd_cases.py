@@ -16,7 +16,7 @@ from orchestrator import contract
 from orchestrator.arbiter.adjudication import interruption
 from orchestrator.common import errors
 from orchestrator.forecast import rating_list
-from orchestrator.season import decide, decisions, views
+from orchestrator.season import decide, decisions, needs, views
 from orchestrator.season import interruption as season_interruption
 from orchestrator.season.amend import engine_update
 from orchestrator.season.amend import substitute as amend_substitute
@@ -367,6 +367,9 @@ def test_a_place_that_only_a_disqualified_engine_is_left_for_is_asked_about(
     (asked,) = decisions.outstanding(played.state)
     assert (asked.place, asked.to, len(league_.excluded)) == (2, "second", 3)
     assert asked.engines == (league_.rows[1].engine,)
+    (need,) = needs.of_season(played.state)
+    choice = f"choose {asked.engines[0]}, another engine, or nobody: the place stays empty"
+    assert (need.offers, choice in need.text) == ((*asked.engines, "nobody"), True)
     with pytest.raises(errors.UsageError, match="--reason"):
         decisions.decide(played.state, asked.decision, ["nobody"], "ann", "")
     played.append(decisions.decide(played.state, asked.decision, ["nobody"], *WHY))
