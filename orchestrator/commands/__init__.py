@@ -149,8 +149,9 @@ class FarmGroup(click.Group):
                 raise
             from orchestrator.common import errors  # noqa: PLC0415 - keeps `celery` light
 
+            said = " ".join(families.words_now([cmd_name]))
             raise errors.HostError(
-                f"`farm {cmd_name}` runs on Linux alone ({error}); on Windows: in WSL. `rate`,"
+                f"`farm {said}` runs on Linux alone ({error}); on Windows: in WSL. `rate`,"
                 " `audit`, `check`, `simulate`, `forecast` and `new` run everywhere"
             ) from error
         if command is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import getpass
 import io
 import re
@@ -33,7 +34,7 @@ from prompt_toolkit import (
 from prompt_toolkit.layout import containers, controls, dimension, layout, menus
 
 from orchestrator import commands
-from orchestrator.commands import common, organize, tables
+from orchestrator.commands import common, families, organize, tables
 from orchestrator.commands import log as season_log
 from orchestrator.common import errors, output
 from orchestrator.ledger import services, store
@@ -78,50 +79,51 @@ def _correction(key: str, title: str, words: tuple[str, ...]) -> Act:
 
 
 ACTS: Final = (
-    Act("p", "pause", ("pause",)),
-    Act("r", "resume", ("resume",)),
-    Act("g", "open gate", ("open-gate", "{gate}")),
-    Act("b", "abort running game", ("abort",)),
-    _correction("a", "adjudicate", ("adjudicate", "{game}", "--result", "{result}")),
-    _correction("e", "replay", ("replay", "{game}")),
-    _correction("v", "void", ("void", "{game}")),
-    _correction("w", "withdraw", ("withdraw", "{engine}", "--event", "{event}")),
-    _correction("x", "disqualify", ("disqualify", "{engine}", "--event", "{event}")),
-    Act("d", "drain hall", ("drain", "{hall}"), of_season=False),
-    Act("u", "undrain hall", ("undrain", "{hall}"), of_season=False),
-    Act("h", "release hall", ("release-hall", "{hall}"), of_season=False),
+    Act("p", "pause", ("season", "pause")),
+    Act("r", "resume", ("season", "resume")),
+    Act("g", "open gate", ("season", "open-gate", "{gate}")),
+    Act("b", "abort running game", ("game", "abort")),
+    _correction("a", "adjudicate", ("game", "adjudicate", "{game}", "--result", "{result}")),
+    _correction("e", "replay", ("game", "replay", "{game}")),
+    _correction("v", "void", ("game", "void", "{game}")),
+    _correction("w", "withdraw", ("engine", "withdraw", "{engine}", "--event", "{event}")),
+    _correction("x", "disqualify", ("engine", "disqualify", "{engine}", "--event", "{event}")),
+    Act("d", "drain hall", ("host", "drain", "{hall}"), of_season=False),
+    Act("u", "undrain hall", ("host", "undrain", "{hall}"), of_season=False),
+    Act("h", "release hall", ("host", "release", "{hall}"), of_season=False),
 )
 BY_KEY: Final = {act.key: act for act in ACTS}
-BY_NAME: Final = {act.words[0]: act for act in ACTS}
+BY_TITLE: Final = {act.title: act for act in ACTS}
 YES, NO = "y", "n"  # keys that answer, and are no act's
-DECIDE: Final = Act("", "decide", ("decide", "{decision}", "--choose", "{choose}"), reason=True)
+DECIDE: Final = Act(
+    "", "decide", ("season", "decide", "{decision}", "--choose", "{choose}"), reason=True
+)
 DISMISS: Final = Act(
-    "", "dismiss the flag", ("dismiss", "{engine}", "--event", "{event}"), reason=True
+    "", "dismiss the flag", ("engine", "dismiss", "{engine}", "--event", "{event}"), reason=True
 )
 ANSWERS: Final = {  # what a need is answered with
-    needs.Kind.HALL: BY_NAME["release-hall"],
-    needs.Kind.HOLD: BY_NAME["resume"],
-    needs.Kind.PAUSE: BY_NAME["resume"],
+    needs.Kind.HALL: BY_TITLE["release hall"],
+    needs.Kind.HOLD: BY_TITLE["resume"],
+    needs.Kind.PAUSE: BY_TITLE["resume"],
     needs.Kind.DECISION: DECIDE,
     needs.Kind.FLAG: DISMISS,
-    needs.Kind.GATE: BY_NAME["open-gate"],
+    needs.Kind.GATE: BY_TITLE["open gate"],
 }
 LOOKS: Final = frozenset(
     (
         "status",
-        "standings",
-        "schedule",
-        "games",
-        "graph",
-        "decisions",
-        "flags",
-        "log",
-        "hosts",
-        "lanes",
+        "season standings",
+        "season schedule",
+        "game list",
+        "season graph",
+        "season decisions",
+        "engine flags",
+        "season log",
+        "host list",
         "doctor",
-        "check",
-        "ratings",
-        "trace",
+        "season check",
+        "season ratings",
+        "game trace",
     )
 )  # commands that change nothing and end by themselves
 RESULTS: Final = tuple(
@@ -194,6 +196,18 @@ def waiting(now: state.SeasonState, holds: Mapping[str, str], alarm: str) -> Ite
         yield Waiting(f"{need.text} {tables.moment(need.until_ms)}".rstrip(), act, need.offers)
 
 
+@functools.cache
+def _commands() -> tuple[str, ...]:
+    """Return the names behind ``farm``, those of a family with its word."""
+    context = click.Context(commands.farm, info_name="farm")
+    names: list[str] = []
+    for name in commands.farm.list_commands(context):
+        family = commands.farm.get_command(context, name) if name in families.FAMILIES else None
+        words = family.list_commands(context) if isinstance(family, click.Group) else ()
+        names += [f"{name} {word}" for word in words] or [name]
+    return tuple(sorted(names))
+
+
 class Look:
     """Reads what the screen shows; raises nothing."""
 
@@ -247,7 +261,7 @@ class Look:
                 "game": {game: _players(now, game) for game in now.games},
                 "hall": dict.fromkeys(ledger.halls(), ""),
                 "result": dict.fromkeys(RESULTS, ""),
-                "command": dict.fromkeys(sorted(commands.COMMANDS), ""),
+                "command": dict.fromkeys(_commands(), ""),
             },
             moves=_moves(now),
             checks={"event": now.event, "gate": now.event, "game": now.game},
@@ -310,7 +324,7 @@ class Dialog:
         """Return the words behind ``farm``; a reason that is not asked yet stands there as such."""
         filled = self.act.filled(**self._answers)
         if "command" in self._answers:
-            return signed(shlex.split(self._answers["command"]), by)
+            return signed(families.words_now(shlex.split(self._answers["command"])), by)
         of = ["--season", season] if self.act.of_season else []
         return [*filled.words, *of, "--by", by, "--reason", self._answers.get("reason", "-")]
 
@@ -324,7 +338,7 @@ def dry(line_words: Sequence[str]) -> list[str] | None:
     Raise ``UsageError`` for what the console does not run: what neither only looks nor can
     be tried.
     """
-    name = line_words[0] if line_words else ""
+    name, _ = _called(line_words)
     if _takes(line_words, "dry_run"):
         return None if "--dry-run" in line_words else [*line_words, "--dry-run"]
     if name in LOOKS:
@@ -343,19 +357,28 @@ def signed(line_words: Sequence[str], by: str) -> list[str]:
 
 def _takes(line_words: Sequence[str], parameter: str) -> bool:
     """Say whether the command of a line has a parameter; raise ``UsageError`` for no command."""
+    _, command = _called(line_words)
+    return command is not None and any(each.name == parameter for each in command.params)
+
+
+def _called(line_words: Sequence[str]) -> tuple[str, click.Command | None]:
+    """Return the name behind ``farm`` that a line calls, and its command; none of no words.
+
+    Raise ``UsageError`` where there is no such command.
+    """
     context = click.Context(commands.farm, info_name="farm")
     command: click.Command | None = None
-    for depth, word in enumerate(line_words):
+    name: list[str] = []
+    for word in line_words:
         group: Any = commands.farm if command is None else command
         if not isinstance(group, click.Group):
             break
+        name.append(word)
         inner = group.get_command(context, word)
         if inner is None:
-            raise errors.UsageError(
-                f"there is no command `farm {' '.join(line_words[: depth + 1])}`"
-            )
+            raise errors.UsageError(f"there is no command `farm {' '.join(name)}`")
         command = inner
-    return command is not None and any(each.name == parameter for each in command.params)
+    return " ".join(name), command
 
 
 def run(line_words: Sequence[str]) -> tuple[int, str]:

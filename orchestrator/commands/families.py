@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import click
@@ -99,6 +99,12 @@ _SHOWN: Final = re.compile(
 def said_now(text: str) -> str:
     """Return a help text with its commands by the names of their families."""
     return _SHOWN.sub(lambda match: f"{match[1]}farm {ALIASES[match[2]].strip()}", text)
+
+
+def words_now(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line, behind ``farm``, with its command as it is said now."""
+    said = ALIASES.get(words[0]) if words else None
+    return list(words) if said is None else [*said.split(), *words[1:]]
 
 
 def renew(command: click.Command) -> None:

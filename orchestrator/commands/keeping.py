@@ -123,7 +123,7 @@ def _run(
     reported_at, shown, unbuilt = 0.0, -1, 0
     ring, remote = doorbell.at(common.redis_url()), batches.RedisBatches(ledger.server)
     try:
-        keeper.open(common.author(ledger, "farm test"))
+        keeper.open(common.author(ledger, "farm match test"))
         _announce(ledger, keeper, spec, quiet=quiet)
         for standing in _standings(keeper, remote, ring, spec.id):
             for failure in standing.failed_builds[unbuilt:]:

@@ -122,6 +122,7 @@ def test_an_act_is_tried_then_done_by_keys_alone(url: str) -> None:
         terminal.shows("WAITS", "FOR", "YOU")
         terminal.shows("of", "16")
         terminal.press("p" + "power work\r")
+        terminal.shows("farm", "season", "pause", "--season")
         terminal.shows("Do", "it?")
         assert journal_entries(url) == [], "it was only tried"
         terminal.press("n")
@@ -206,6 +207,7 @@ def test_any_command_acts_under_the_directors_name(url: str) -> None:
     try:
         terminal.shows("of", "16")
         terminal.press(":pause --reason lunch\r")
+        terminal.shows("farm", "season", "pause", "--reason")
         terminal.shows("Do", "it?")
         terminal.press("y")
         terminal.shows("paused:", "lunch")
@@ -273,8 +275,8 @@ def test_what_waits_names_the_act_that_ends_it(url: str) -> None:
     alarm, hall, pause = console.waiting(now, {"sick": "memory"}, "lost")
     assert alarm == console.Waiting("ALARM: lost")
     assert hall.act is not None
-    assert hall.act.words == ("release-hall", now.hall)
-    assert pause.act == console.BY_NAME["resume"]
+    assert hall.act.words == ("host", "release", now.hall)
+    assert pause.act == console.BY_TITLE["resume"]
 
 
 def test_each_key_has_one_meaning_and_stands_whole() -> None:
@@ -308,7 +310,7 @@ def test_a_decision_offers_its_own_candidates() -> None:
         (" ".join(GATE), [*GATE, "--by", "berta"]),
         ("pause --by anna", ["pause", "--by", "anna"]),
         ("pause --by=anna", ["pause", "--by=anna"]),
-        ("standings", ["standings"]),
+        ("season standings", ["season", "standings"]),
     ],
 )
 def test_a_change_is_signed(line: str, signed: list[str]) -> None:
@@ -322,7 +324,8 @@ def test_a_change_is_signed(line: str, signed: list[str]) -> None:
         ("pause --reason a", ["pause", "--reason", "a", "--dry-run"]),
         ("engine update x", ["engine", "update", "x", "--dry-run"]),
         ("pause --dry-run", None),
-        ("standings", None),
+        ("season standings", None),
+        ("host list", None),
     ],
 )
 def test_only_what_can_be_tried_is_run(line: str, tried: list[str] | None) -> None:
@@ -331,7 +334,13 @@ def test_only_what_can_be_tried_is_run(line: str, tried: list[str] | None) -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("serve", "--dry-run"), ("nonsense", "no command"), ("", "--dry-run")]
+    ("line", "said"),
+    [
+        ("serve", "--dry-run"),
+        ("nonsense", "no command"),
+        ("host lanes --close a.b", "--dry-run"),
+        ("", "--dry-run"),
+    ],
 )
 def test_what_cannot_be_tried_is_refused(line: str, said: str) -> None:
     """Nothing is begun from the console that neither ends nor says what it would do."""

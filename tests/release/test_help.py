@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
 import re
 import shlex
@@ -12,7 +13,7 @@ import pytest
 from click import testing
 
 from orchestrator import commands
-from orchestrator.commands import families
+from orchestrator.commands import console, families
 from worker_cpu.match import arguments, engines, programs, quick_match
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -162,14 +163,19 @@ SAID = re.compile(r"`(farm [^`]+)`")
 KINDS = {"SEASON", "GAME", "EVENT", "HALL", "HOST", "JOURNAL", "MATCH", "FILE"}  # NAME says less
 
 
+def sources() -> list[pathlib.Path]:
+    """Return the program's own modules."""
+    rooms = ("orchestrator", "worker_cpu", "worker_gpu")
+    found = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    assert len(found) > 300
+    return found
+
+
 def in_sentences() -> Iterator[tuple[str, list[str]]]:
     """Yield each command that a page or the program's own texts name, with where it stands."""
     pages = [path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts]
-    rooms = ("orchestrator", "worker_cpu", "worker_gpu")
-    sources = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
     assert len(pages) > 100
-    assert len(sources) > 300
-    for path in (*pages, *sources):
+    for path in (*pages, *sources()):
         text = re.sub(r"(?ms)^ *```.*?^ *```", "", path.read_text(encoding="utf-8"))
         for line in SAID.findall(text):
             said = families.said_now("`" + re.sub(r'["\s]+', " ", line))[1:]
@@ -218,6 +224,9 @@ SHELL = (
     "docs/**/*.md",
     "*.md",
     "orchestrator/seasons/*.toml",
+    "orchestrator/**/*.js",
+    "orchestrator/**/*.json",
+    "orchestrator/**/*.html",
     "Makefile",
     "ansible/**/*",
     "deploy/**/*",
@@ -238,6 +247,35 @@ def test_documents_say_commands_as_they_are_said_now() -> None:
         name = str(path.relative_to(ROOT))
         said = {found for part in parts for found in BEFORE.findall(part)}
         assert not {words for words in said if (name, words) not in TOLD}, name
+
+
+def literals(path: pathlib.Path) -> Iterator[str]:
+    """Yield the texts of a source that people may be shown; what helps say is renewed."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    explained = [
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+            yield "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and node not in explained:
+            yield str(node.value)
+
+
+def test_the_program_says_commands_as_they_are_said_now() -> None:
+    """Neither a message nor the console, from which directors learn them, has a name of before."""
+    texts = [(path, text) for path in sources() for text in literals(path)]
+    assert len(texts) > 10_000
+    assert [(path, text) for path, text in texts if BEFORE.search(text)] == []
+    for act in (*console.ACTS, console.DECIDE, console.DISMISS):
+        assert f"farm {act.words[0]} {act.words[1]}" in EVERY, act
+    assert {f"farm {name}" for name in (*console.LOOKS, *console._commands())} <= EVERY.keys()
+    assert not families.ALIASES.keys() & console.LOOKS
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])

@@ -5,7 +5,7 @@ import * as format from "./format.js"
 import { t } from "./texts.js"
 
 /**
- * Whether it is a match of two or more engines (`farm match`, `farm test`), not a season.
+ * Whether it is a match of two or more engines (`farm match`, `farm match test`), not a season.
  * @param {Pick<Api.Season, "kind">} season
  */
 export const isMatch = ({ kind }) => kind === "match"
