@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import os
 import pathlib
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any, TextIO, cast
 
 import click
 import rich.console
@@ -36,6 +39,7 @@ from orchestrator.season.fold import state
 LOOK_SECONDS = 0.5  # s: between two looks at the processes and the season
 WEB_HOST = "127.0.0.1"  # the page of one's own machine; `farm serve-web` serves the world
 USUAL_DATA = ".farm"  # where commands look for a farm that nothing else names
+READERLESS = frozenset({errno.EPIPE, errno.EIO})  # of a pipe, of a terminal that is closed
 QUICK_SECONDS = 10.0  # s: how long a process may take to end when no game is waited for
 
 
@@ -161,9 +165,9 @@ def up(
 ) -> None:
     """Run the farm on this machine: Redis (unless FARM_REDIS_URL is set), serve, one worker.
 
-    Ctrl-C ends it after the running game, a second Ctrl-C (or SIGTERM) at once: the game
-    is then an interruption, and goes on next time as its event's rules say. Logs are in
-    the data directory.
+    Ctrl-C, or a terminal that is closed, ends it after the running game, a second Ctrl-C (or
+    SIGTERM) at once: the game is then an interruption, and goes on next time as its event's
+    rules say. Logs are in the data directory.
 
     Example: farm up --launch demo --until-finished
     """
@@ -174,6 +178,7 @@ def up(
     os.environ["FARM_DATA"] = str(data)
     console = common.console(stderr=as_json)
     with (
+        _unread_output_lost(),
         _page(web_port, wished=not no_web) as page,
         _redis(data) as redis,
         store.connect(_url(redis)) as ledger,
@@ -322,6 +327,51 @@ def _tell_what_next(data: pathlib.Path, console: rich.console.Console) -> None:
         console.print(line, soft_wrap=True)
 
 
+class _Lasting:
+    """A stream whose reader may go: what is printed from then on is lost, and ends nothing.
+
+    In `farm up 2>&1 | tee LOG` a Ctrl-C ends ``tee``, too, and the farm has its game to end.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with self._reader_may_go():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._reader_may_go():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _reader_may_go(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in READERLESS:
+                raise
+            # What is still in its buffer is written when this process ends, and must not fail then.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _unread_output_lost() -> Iterator[None]:
+    """Let nothing that is printed inside the block fail because nobody reads it any more."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast("TextIO", _Lasting(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
 class _Ending:
     """What the person at the terminal asked for by signals; it is read between two steps.
 
@@ -335,10 +385,11 @@ class _Ending:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM inside the block."""
-        before = {
-            number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        """Take SIGINT, SIGTERM and, unless ``nohup`` has it ignored, SIGHUP inside the block."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._take) for number in numbers}
         try:
             yield
         finally:
@@ -346,7 +397,8 @@ class _Ending:
                 signal.signal(number, handler)
 
     def _take(self, number: int, _: object) -> None:
-        self.give_up = self.asked or number == signal.SIGTERM
+        if number != signal.SIGHUP:  # a terminal that is closed behind a Ctrl-C is no second one
+            self.give_up = self.asked or number == signal.SIGTERM
         self.asked = True
 
 

@@ -139,9 +139,11 @@ def test_a_farm_that_was_told_to_end_goes_on_next_time(
     assert gone(tmp_path)
 
 
-def ask_to_end(process: subprocess.Popen[str], folder: pathlib.Path) -> None:
+def ask_to_end(
+    process: subprocess.Popen[str], folder: pathlib.Path, number: signal.Signals = signal.SIGINT
+) -> None:
     """Press Ctrl-C once, and wait until the worker knows of it."""
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     log = folder / "logs" / f"worker-{harness.HALL}.log"
     harness.wait(lambda: "Warm shutdown" in log.read_text(), "the worker to be asked to end")
 
@@ -155,6 +157,33 @@ def test_ctrl_c_waits_for_the_game_and_tells_its_result(tmp_path: pathlib.Path) 
     _, told = process.communicate(timeout=PATIENCE)
     assert "league 1/2" in told
     assert "given up" not in told.replace("Ctrl-C again gives it up", "")
+    assert gone(tmp_path)
+
+
+def test_a_terminal_that_goes_with_ctrl_c_is_as_ctrl_c_alone(tmp_path: pathlib.Path) -> None:
+    """As with ``| tee LOG``, which dies of the same key: the game is played to its end."""
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold))
+        wait_for_game(tmp_path)
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+        ask_to_end(process, tmp_path)
+        process.send_signal(signal.SIGHUP)
+    assert process.wait(PATIENCE) == 0
+    assert (tmp_path / "archive" / "test" / "games" / "league.1" / "record.json").exists()
+    assert gone(tmp_path)
+
+
+def test_a_closed_terminal_alone_ends_the_farm_after_its_game(tmp_path: pathlib.Path) -> None:
+    """Nobody has typed anything: a connection broke."""
+    with harness.held(tmp_path / "gate") as hold:
+        process = up(tmp_path, "--launch", season(tmp_path, *hold))
+        wait_for_game(tmp_path)
+        ask_to_end(process, tmp_path, signal.SIGHUP)
+    _, told = process.communicate(timeout=PATIENCE)
+    assert "league 1/2" in told
+    assert process.returncode == 0
     assert gone(tmp_path)
 
 

@@ -306,6 +306,16 @@ def test_an_engine_that_does_not_start_is_told_loudly_and_once(
         assert f"`FARM_DATA=/x farm {command}" in lines
 
 
+def test_a_farm_that_nohup_has_started_outlives_its_terminal() -> None:
+    """Nobody hears of the SIGHUP that is ignored."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with up._Ending().listening():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 class InterruptedOutput(io.StringIO):
     """A terminal at which Ctrl-C is pressed in the moment in which a result is printed."""
 
