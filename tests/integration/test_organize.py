@@ -129,6 +129,7 @@ def test_what_waits_for_a_person_is_an_alarm_unless_somebody_wished_it(
         why = entries.Held(reason="no move")
         ledger.append("test", ledger.last("test"), [contract.Draft.of(entries.HELD, why)], "serve")
         assert "ALARM, test: held: no move (`farm season resume --season test`)" in status(3)
+        assert status(3).count("no move") == 1
         assert {"waits: held: no move", f"waits: {gate}"} <= {
             line.strip() for line in farm("console", "--once").splitlines()
         }
