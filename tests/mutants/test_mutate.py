@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
 import pathlib
-import signal
 import subprocess
 import sys
 
@@ -45,16 +45,25 @@ def test_a_script_is_changed_in_one_place_at_a_time() -> None:
     assert all(mutant.text != LUA for mutant in made)
 
 
-def test_what_a_mutant_has_left_running_is_ended(tmp_path: pathlib.Path) -> None:
-    """A process in a session of its own that runs a file of the tree; no other one."""
-    wait = [sys.executable, "-c", "input()"]
-    with (
-        subprocess.Popen(
-            [*wait, tmp_path / "farm" / "agent.py"], stdin=subprocess.PIPE, start_new_session=True
-        ) as left,
-        subprocess.Popen([*wait, tmp_path / "other"], stdin=subprocess.PIPE) as other,
-    ):
-        run_mutants.end_left(tmp_path / "farm")
-        assert left.wait() == -signal.SIGKILL
-        assert other.poll() is None
+ALONE = """
+import fcntl, os, subprocess, sys
+
+def test_alone():
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdecimal()):
+        assert str(OTHER) not in open(f"/proc/{pid}/cmdline").read()
+    held = open("held", "w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    wait = [sys.executable, "-c", "import time; time.sleep(600)"]
+    subprocess.Popen(wait, pass_fds=[held.fileno()], start_new_session=True)
+"""
+
+
+def test_a_mutant_is_alone_with_its_processes(tmp_path: pathlib.Path) -> None:
+    """It sees none of others, so it can end none, and what it leaves running ends with it."""
+    (tmp_path / "test_it.py").write_text(ALONE.replace("OTHER", repr(str(tmp_path / "other"))))
+    wait = [sys.executable, "-c", "input()", tmp_path / "other"]
+    with subprocess.Popen(wait, stdin=subprocess.PIPE) as other:
+        assert run_mutants.run(tmp_path, ["test_it.py"])
         other.kill()
+    with (tmp_path / "held").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
