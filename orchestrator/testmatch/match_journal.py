@@ -8,6 +8,7 @@ match of the same command line only from its first game on. ``worker_cpu.match.j
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -36,6 +37,7 @@ class About(contract.Message):
 # A move or a claim does not say by itself that it was wrong: its position does.
 MISPLAYED: Final = frozenset({contract.Ending.ILLEGAL, contract.Ending.FALSE_CLAIM})
 _ADDED: Final = frozenset({"pair", "position"})  # fields that journals of before lack
+OPENS: Final = b'"kind":"match"'  # in the line that opens a match; in strings quotes are escaped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +123,7 @@ def past(path: pathlib.Path) -> Past:
 
 def is_begun_again(line: bytes) -> bool:
     """Say whether a line begins a match over an unfinished one of the same command line."""
-    if b'"kind":"match"' not in line:
+    if OPENS not in line:
         return False  # nearly all lines are games: they are not parsed for this
     try:
         return bool(contract.loads(line).get("again"))
@@ -149,14 +151,19 @@ class Follower:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path, self._at = path, 0
+        self._inode = 0
 
     def read(self) -> list[Result]:
         """Return the games that were finished since; a line that is being written waits.
 
+        Where the match was changed, its file is another one: all its games are returned again.
         Raise ``ValueError`` or ``KeyError`` for a line that is none of a journal's.
         """
         results: list[Result] = []
         with self._path.open("rb") as file:
+            inode = os.fstat(file.fileno()).st_ino
+            if inode != self._inode:
+                self._at, self._inode = 0, inode
             file.seek(self._at)
             data = file.read()
         whole = data.rfind(b"\n") + 1

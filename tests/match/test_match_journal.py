@@ -164,3 +164,32 @@ def test_a_match_is_not_resumed_with_other_openings(
     assert command._settings([*words, "-rounds", "9", "-resume"]).seed == 7
     with pytest.raises(errors.RefusedError, match="its openings are dealt from"):
         command._settings([*words, *other.split(), "-resume"])
+
+
+def test_a_match_that_is_changed_keeps_its_games_and_its_lock(tmp_path: pathlib.Path) -> None:
+    """Its line is another one, all else of the file is as it was; who follows it loses no game."""
+    played(tmp_path, 1)
+    kept = played(tmp_path, 2)
+    path = tmp_path / "j.jsonl"
+    follower = match_journal.Follower(path)
+    assert len(follower.read()) == 2
+    before = path.read_bytes().splitlines()
+    kept.resume()
+    about = match_journal.About(
+        event="e",
+        site="",
+        engines=(),
+        time_control=contract.TimeControl.parse("1+0", "s"),
+        clocks="1+0",
+        games=6,
+    )
+    kept.change(["-x", "-rounds", "3", "-event", "long" * 100], about)
+    with pytest.raises(errors.RefusedError, match="another match is writing"):
+        journal.Journal(outputs(tmp_path)).resume()
+    kept.write(SLOTS[2], game(SLOTS[2]))
+    assert follower.read()[-1].number == SLOTS[2].number
+    lines = path.read_bytes().splitlines()
+    assert (lines[:2], lines[3:5]) == (before[:2], before[3:])
+    past = kept.resume()
+    assert (past.seed, past.about, past.arguments[:3]) == (7, about, ("-x", "-rounds", "3"))
+    assert [one.number for one in past.results] == [slot.number for slot in SLOTS[:3]]

@@ -498,6 +498,37 @@ def test_a_match_can_be_made_longer(tmp_path: pathlib.Path) -> None:
     assert "more than once" not in again.stderr, "what is said again replaces the first"
 
 
+@pytest.mark.parametrize("short", [False, True], ids=["whole", "short"])
+def test_a_longer_match_goes_on_by_what_it_prints(tmp_path: pathlib.Path, short: bool) -> None:
+    """What made a match longer need not be said again: stopped there, its journal knows.
+
+    The journal says the length to whoever shows the match, too; how one run is shown is not kept.
+    """
+    words = [*table.mating("good", "Good"), *table.mating("bad", "Bad"), "-each", "tc=10"]
+    path = tmp_path / "g.pgn.jsonl"
+    table.play(tmp_path, *words, *MANY, "-rounds", "1")
+    longer = [*words, *MANY, "-resume"]
+    if short:
+        longer = ["-resume", "-resume-other-builds", "-pgnout", "g.pgn"]
+    process = table.start(tmp_path, *longer, "-rounds", "8")
+    try:
+        harness.wait(lambda: finished(tmp_path) >= 4, "two games more")
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=table.PATIENCE)[0]
+    finally:
+        process.kill()
+    printed = re.search(r"Go on with what is missing: farm match (.*)", told)
+    assert printed, told
+    assert ("-resume-other-builds" in printed[1]) == short, "else they would be refused again"
+    found = table.run_json(tmp_path, *printed[1].split())
+    assert (found["complete"], found["played"]) == (True, 16)
+    assert sorted(game["number"] for game in table.games(path)) == list(range(1, 17))
+    whole = path.read_bytes()
+    assert json.loads(whole.splitlines()[0])["about"]["games"] == 16
+    assert "{" not in table.play(tmp_path, "-resume", "-pgnout", "g.pgn").stdout
+    assert path.read_bytes() == whole
+
+
 def test_another_match_is_not_resumed(tmp_path: pathlib.Path) -> None:
     """A journal whose games are not those of the arguments is refused, nothing is played."""
     table.play(tmp_path, *table.good_and_bad(*MANY))

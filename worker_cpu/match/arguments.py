@@ -22,6 +22,8 @@ from worker_cpu.match import cli_values, engines, schedule, switches
 
 SCALED = ("start_ms", "ready_ms")  # by tscale=
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
+# What concerns one run of a match, not the match: the next resume has its own.
+OF_RUN = frozenset({"journal", "json", "live", "resume", "resume-other-builds"})
 SEVERAL = frozenset({"engine", "each", "dialect"})  # these say more each time
 SEVERAL_KEYS = frozenset({"arg", "initstr", "match_line"})
 OUTPUT = {"farm": "farm", "fastchess": "fastchess", "cutechess": "cutechess"}
@@ -179,6 +181,17 @@ def resumed(first: Sequence[str], words: Sequence[str], journal: pathlib.Path) -
     replaced = {name for name, _ in changes} - SEVERAL
     kept = [group for group in cli_values.grouped(first) if group[0] not in replaced]
     return [word for name, group in (*kept, *changes) for word in (f"-{name}", *group)]
+
+
+def of_match(words: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return the switches of a command line that say what is played, and how."""
+    return [group for group in cli_values.grouped(words) if group[0] not in OF_RUN]
+
+
+def kept(first: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return the command line that the journal keeps of a resumed match, as ``words`` change it."""
+    own = [group for group in cli_values.grouped(first) if group[0] in OF_RUN]
+    return [word for name, group in (*of_match(words), *own) for word in (f"-{name}", *group)]
 
 
 def with_seed(settings: Settings, seed: int) -> Settings:

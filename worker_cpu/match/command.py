@@ -301,12 +301,29 @@ def _missing(
         *_check_books(settings, past.about, about),
         *_check_builds(settings, past.about, about),
     ]
+    if past.about is None or arguments.of_match(past.arguments) != arguments.of_match(words_read):
+        kept.change(arguments.kept(past.arguments, words_read), _as_played(past.about, about))
     done = {result.number: result for result in past.results}
     by_number = {slot.number: slot for slot in slots}
     for number, result in done.items():
         telling.played_before(by_number[number], result)
     missing = [slot for slot in slots if slot.number not in done]
     return missing if isinstance(deals, Sequence) else [*missing, *deals.more()], remarks
+
+
+def _as_played(before: match_journal.About | None, now: match_journal.About) -> match_journal.About:
+    """Return what a match is now, with the builds and books that its first games were played by.
+
+    A journal that does not say them goes on not saying them: those of now may be others.
+    """
+    earlier = [] if before is None else [spec.checksums for spec in before.engines]
+    checksums = [*earlier, *({} for _ in now.engines[len(earlier) :])]
+    engines = [
+        spec.model_copy(update={"checksums": played})
+        for spec, played in zip(now.engines, checksums, strict=False)
+    ]
+    books = {} if before is None else before.books
+    return now.model_copy(update={"engines": tuple(engines), "books": books})
 
 
 def _replayed(
@@ -339,7 +356,8 @@ def _unfinished(
         return None
     try:
         past = match_journal.past(settings.journal)
-        if not past.results or list(past.arguments) != list(words_read):
+        same = arguments.of_match(past.arguments) == arguments.of_match(words_read)
+        if not (past.results and same):
             return None
         table = standings.Standings(
             [engine.spec.name for engine in settings.engines],
@@ -463,9 +481,12 @@ def _agree(
         names = [settings.engines[engine].spec.name for engine in (slot.white, slot.black)]
         wanted = f"{names[0]} vs {names[1]}, opening {slot.opening}"
     if played != wanted:
+        hint = "resume with the arguments of the match, or with -resume and -journal alone"
+        if slot is None:  # a journal of before has no longer line than the first
+            hint = "the match has more games than these arguments: say its -rounds beside -resume"
         raise errors.RefusedError(
             f"-resume: {settings.journal}: game {result.number} was {played}; here it is {wanted};"
-            " resume with the arguments of the match, or with -resume and -journal alone"
+            f" {hint}"
         )
 
 
@@ -548,6 +569,8 @@ def _end(
     crashed = reason is runner.Reason.CRASHED
     if (stopped or crashed) and not complete:
         command = f"farm match -resume -journal {shlex.quote(str(settings.journal))}"
+        if settings.resume_other_builds:  # else these builds would be refused again
+            command += " -resume-other-builds"
         telling.say(f"Go on with what is missing: {command}")
     if settings.json:
         summary = telling.as_json(reason.value, complete=complete)

@@ -1,8 +1,9 @@
 """What a match has on disk: its journal, the PGN and EPD files; nothing finished is lost.
 
-The journal is JSON lines, only ever appended to, each on disk before another is written:
+The journal is JSON lines, appended one by one, each on disk before another is written:
 ``match`` opens a match (arguments, seed), ``game`` is one finished game. A file may hold
-several matches; the last is the one that can be resumed. Invariants:
+several matches; the last is the one that can be resumed. Only where a resume changes a match
+(more rounds) the file is replaced by one whose ``match`` line says so. Invariants:
 
 * a finished game is first in ``<journal>.last`` (written, synced, renamed; only where there
   are more files than the journal), then in the journal, then in the PGN file: after a kill
@@ -119,6 +120,17 @@ class Journal:
                 _append(self._outputs.journal, _line(kept["game"]))
             self._complete(kept)
         return match_journal.past(self._outputs.journal)
+
+    def change(self, arguments: Sequence[str], about: match_journal.About) -> None:
+        """Keep other arguments of the match that has been resumed; its seed and games stay."""
+        path = self._outputs.journal.resolve()  # a link stays one
+        content = path.read_bytes()
+        begin = content.rfind(b"\n", 0, content.rindex(match_journal.OPENS)) + 1
+        end = content.index(b"\n", begin) + 1
+        head = contract.loads(content[begin:end])
+        head |= {"arguments": list(arguments), "about": about.model_dump(mode="json")}
+        files.write(path, content[:begin] + _line(head) + content[end:])
+        self._lock = _Lock(self._outputs.journal)  # what was held is not that file any more
 
     def write(self, slot: schedule.Slot, game: referee_result.Ended) -> match_journal.Result:
         """Make a finished game durable in all files; ``last`` is wanted for more than one."""
