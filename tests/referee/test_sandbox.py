@@ -223,6 +223,58 @@ def test_a_folder_with_nothing_private_is_granted_whole(tmp_path: pathlib.Path) 
     assert mounts.grants(spec, other, "") == [str(program)]
 
 
+def test_what_is_written_beside_an_engine_is_none_of_its_files(tmp_path: pathlib.Path) -> None:
+    """The other names under which the farm writes files come and go: no sandbox is made of them."""
+    names = ("g.pgn", "g.pgn.jsonl", "g.pgn.jsonl.last", "g.pgn.jsonl.last.tmp", "net.nnue.tmp")
+    for name in ("engine", *names):
+        (tmp_path / name).touch(0o755)
+    spec = contract.EngineSpec(id="a", name="a", command=("./engine",), directory=str(tmp_path))
+    other = contract.EngineSpec(id="b", name="b", command=("/nowhere/b",))
+    granted = {pathlib.Path(path).name for path in mounts.grants(spec, other, "")}
+    assert granted == {"engine", "g.pgn.jsonl"}
+    (tmp_path / "g.pgn").unlink()
+    assert str(tmp_path) in mounts.grants(spec, other, ""), "nor do they divide a folder"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "season"])
+def test_what_vanishes_while_a_folder_is_looked_through_ends_no_start(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Others write there, too: what is gone when it is looked at is as if it had not been there."""
+    (tmp_path / "engine").touch(0o755)
+    gone = tmp_path / ("gone.toml" if kind == "season" else "gone")
+    listed = os.scandir
+
+    def scandir(folder: str) -> list[os.DirEntry[str]]:
+        if folder != str(tmp_path):
+            return list(listed(folder))
+        if kind == "folder":
+            gone.mkdir()
+        else:
+            gone.touch()
+        entries = list(listed(folder))
+        gone.rmdir() if kind == "folder" else gone.unlink()
+        return entries
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    spec = contract.EngineSpec(id="a", name="a", command=("./engine",), directory=str(tmp_path))
+    granted = mounts.grants(spec, spec, "")
+    assert str(tmp_path) in granted
+    assert not [path for path in granted if "gone" in path]
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_what_vanishes_before_the_sandbox_is_made_ends_no_start(tmp_path: pathlib.Path) -> None:
+    """It is found while the folder is looked through, and gone when the program is started."""
+    (tmp_path / "there").touch()
+    own = [str(tmp_path / "gone"), str(tmp_path / "there")]
+    made = sandbox.wrapper(sandbox.describe().program, sandbox.Confinement("bubblewrap"), own, [])
+    done = subprocess.run(
+        [*made, "/bin/ls", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "there\n"), done.stderr
+
+
 @pytest.mark.parametrize("link", ["data", "folder", "around"])
 def test_the_farms_data_is_hidden_by_whatever_way_it_is_reached(
     tmp_path: pathlib.Path, link: str

@@ -4,7 +4,8 @@ Invariants: an engine is granted its own directory, its program, the files that 
 names and the event's tables, never a directory that is the system's or everybody's; nothing of
 the farm's is granted with them, wherever it lies: data, sockets, journals, season files, books
 (``private``); where a hidden path lies within a granted one, the inner one wins; all that is
-bound is read-only.
+bound is read-only. Others write into these folders, too: a file that goes away while they are
+looked through, or before the sandbox is made, was none of the engine's and ends no start.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ FARM_FOLDERS: Final = ("archive", "backups", "feeds", "halls", "logs", "redis")
 FARM_FILES: Final = frozenset({"journal.jsonl", "serve.lock", "redis.sock", "users.acl"})
 SECRETS: Final = ("FARM_REDIS_PASSWORD_FILE", "FARM_REDIS_URL_FILE", "FARM_BOXES")
 BOOK: Final = re.compile(r".*\.(pgn|epd)(\.(gz|bz2|xz|zst))?", re.IGNORECASE | re.DOTALL)
+# The other names of files that the farm writes (``files.write``, ``match.journal``): soon gone.
+PASSING: Final = re.compile(r".*(\.tmp|\.jsonl\.last)", re.DOTALL)
 SEASON_TABLE: Final = re.compile(
     rb"^\s*(\[\[\s*(event|engine)s?\b|\[+\s*(roster|season|books?)\b)", re.MULTILINE
 )
@@ -88,7 +91,7 @@ def bind(path: str) -> Iterator[str]:
     """Yield a read-only bind; its parents are for all to pass (bubblewrap's own are not)."""
     for parent in reversed(pathlib.PurePath(path).parents[:-1]):
         yield from ("--perms", "0755", "--dir", str(parent))
-    yield from ("--ro-bind", path, path)
+    yield from ("--ro-bind-try", path, path)
 
 
 def within(path: str, folder: str) -> bool:
@@ -248,6 +251,8 @@ class _Folder:
         whole = True
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except FileNotFoundError:
+            return [], True
         except OSError:  # nor could the engine read it
             return [], False
         if not depth or any(entry.name in FARM_FILES for entry in entries):
@@ -259,9 +264,10 @@ class _Folder:
                     f"{top} holds more than {ENTRIES} files: it is not looked through for what"
                     " engines must not see; give the engine a `directory` of its own"
                 )
-            inside, all_of_it = self._entry(entry, top, depth)
-            visible += inside
-            whole = whole and all_of_it
+            with contextlib.suppress(FileNotFoundError):  # it has gone since it was listed
+                inside, all_of_it = self._entry(entry, top, depth)
+                visible += inside
+                whole = whole and all_of_it
         return visible, whole
 
     def _entry(self, entry: os.DirEntry[str], top: str, depth: int) -> tuple[list[str], bool]:
@@ -276,7 +282,8 @@ class _Folder:
         if entry.is_dir(follow_symlinks=False):
             inside, whole = self._look(path, top, depth - 1)
             return ([path] if whole else inside), whole
-        return ([path] if _for_engines(entry) else []), True
+        passing = path not in self._named and PASSING.fullmatch(entry.name)
+        return ([path] if _for_engines(entry) and not passing else []), True
 
     def _hides(self, target: str, top: str) -> bool:
         """Say whether what a link leads to, within the folder, may not be seen itself."""
@@ -309,6 +316,8 @@ def _of_season(path: str) -> bool:
     try:
         with pathlib.Path(path).open("rb") as file:
             return bool(SEASON_TABLE.search(file.read(TOML_BYTES)))
+    except FileNotFoundError:
+        return False
     except OSError:
         return True
 

@@ -251,7 +251,10 @@ def alone(command: Sequence[str], paths: Sequence[str], hidden: Sequence[str] = 
 def _check_readable(paths: Sequence[str]) -> None:
     """Refuse files that only root may read: root's engines are another user."""
     for path in paths:
-        mode = pathlib.Path(path).stat().st_mode
+        try:
+            mode = pathlib.Path(path).stat().st_mode
+        except FileNotFoundError:  # it has gone since it was found
+            continue
         wanted = 0o5 if stat.S_ISDIR(mode) else 0o4
         if mode & wanted != wanted:
             raise UnreadableError(
