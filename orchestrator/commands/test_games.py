@@ -63,7 +63,9 @@ def adjudication(told: Mapping[str, Any], *, remote: bool) -> contract.Adjudicat
         raise errors.UsageError(f"--{where}: {what}") from None
 
 
-def _rule(option: str, text: str, allowed: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def _rule(
+    option: str, text: str, allowed: Mapping[str, tuple[str, str | None]]
+) -> dict[str, str | None]:
     """Read ``movecount=3,score=600``, with commas or spaces between."""
     settings = [
         f"{word}=true" if word == "twosided" else word for word in text.replace(",", " ").split()
@@ -72,4 +74,8 @@ def _rule(option: str, text: str, allowed: Mapping[str, tuple[str, str]]) -> dic
     if len(given) < len(settings) or not given.keys() <= allowed.keys():
         keys = " ".join(f"{key}=" for key in allowed)
         raise errors.UsageError(f"{option}: found {text!r}; allowed, each once: {keys}")
+    if missing := contract.missing_words(given, allowed):
+        lacks = ", ".join(f"{key}=" for key in missing)
+        required = " ".join(f"{key}=" for key in contract.missing_words((), allowed))
+        raise errors.UsageError(f"{option}: found {text!r}, no {lacks}; required: {required}")
     return {name: given.get(key, default) for key, (name, default) in allowed.items()}

@@ -72,6 +72,7 @@ from orchestrator.contract.rules import (
     MovesResign,
     Syzygy,
     Timeouts,
+    missing_words,
 )
 from orchestrator.contract.timecontrol import TimeControl
 
@@ -131,5 +132,6 @@ __all__ = [
     "first_wrong",
     "is_name",
     "loads",
+    "missing_words",
     "table",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
 import pydantic
@@ -125,17 +125,23 @@ class MovesResign(codec.Message):
     twosided: bool = False
 
 
-# The words of cutechess-cli and fastchess for these rules: the field, its value without the word.
-DRAW_WORDS: Final[Mapping[str, tuple[str, str]]] = {
-    "movenumber": ("move_number", "1"),
-    "movecount": ("move_count", "1"),
-    "score": ("score_cp", "0"),
+# The words of cutechess-cli and fastchess for these rules: the field, its value without the word
+# (``None``: the word is required, since a rule without it would end games that nobody wants ended).
+DRAW_WORDS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "movenumber": ("move_number", None),
+    "movecount": ("move_count", None),
+    "score": ("score_cp", None),
 }
-RESIGN_WORDS: Final[Mapping[str, tuple[str, str]]] = {
-    "movecount": ("move_count", "1"),
-    "score": ("score_cp", "0"),
+RESIGN_WORDS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "movecount": ("move_count", None),
+    "score": ("score_cp", None),
     "twosided": ("twosided", "false"),
 }
+
+
+def missing_words(given: Container[str], words: Mapping[str, tuple[str, str | None]]) -> list[str]:
+    """Return which required words of a rule are not given."""
+    return [word for word, (_, usual) in words.items() if usual is None and word not in given]
 
 
 class Adjudication(codec.Message):

@@ -239,7 +239,7 @@ def test_a_time_control_is_in_seconds_as_in_every_match() -> None:
 
 
 def test_early_ends_are_those_of_a_match_on_one_machine() -> None:
-    """The same words mean the same: twosided alone, a default where `farm match` has one."""
+    """The same words mean the same, with commas or spaces between; twosided may stand alone."""
     told = {"maxmoves": 200, "draw": "movenumber=34 movecount=8,score=20", "tb": "/tb"}
     told |= {"resign": "movecount=3,score=600,twosided", "tb_pieces": 5}
     found = test_games.adjudication(told, remote=False)
@@ -279,7 +279,10 @@ class Wrong:
         Wrong(("dev", "--against", "base", "--id", "a" * 300), "--id: found 'aaa"),
         Wrong(("dev", "--against", "base", "--draw", "movecount=8,limit=3"), "--draw"),
         Wrong(("dev", "--against", "base", "--draw", "score=1,score=2"), "each once"),
-        Wrong(("dev", "--against", "base", "--resign", "score=x"), "--resign.score_cp"),
+        Wrong(("dev", "--against", "base", "--draw", "movecount=8,score=9"), "no movenumber="),
+        Wrong(("dev", "--against", "base", "--resign", "movecount=3"), "no score="),
+        Wrong(("dev", "--against", "base", "--resign", "twosided"), "no movecount=, score="),
+        Wrong(("dev", "--against", "base", "--resign", "movecount=3,score=x"), "--resign.score_cp"),
         Wrong(("dev", "--against", "base", "--resign", "movecount=x,score=9"), "--resign.move_co"),
     ],
 )

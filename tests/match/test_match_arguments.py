@@ -395,6 +395,45 @@ def test_adjudication_is_the_contracts() -> None:
     assert read("-resign", "movecount=3", "score=600", "twosided").adjudication.resign is not None
 
 
+@pytest.mark.parametrize("dialect", ["farm", "cutechess", "fastchess"])
+@pytest.mark.parametrize(
+    ("line", "missing", "fastchess"),
+    [
+        ("-resign", "movecount=, score=", ""),
+        ("-resign movecount=3", "score=", "0"),
+        ("-resign score=600 twosided=true", "movecount=", "1"),
+        ("-draw", "movenumber=, movecount=, score=", ""),
+        ("-draw movecount=8 score=10", "movenumber=", "0"),
+        ("-draw movenumber=40", "movecount=, score=", "1, 0"),
+        ("-sprt elo1=5 alpha=0.05 beta=0.05", "elo0=", ""),
+        ("-sprt elo0=0 elo1=5", "alpha=, beta=", ""),
+    ],
+)
+def test_a_rule_with_a_word_missing_ends_no_game(
+    dialect: str, line: str, missing: str, fastchess: str
+) -> None:
+    """It is refused by the word that is missing, where the program whose line it is refuses it.
+
+    fastchess has values of its own for some: they are played in its dialect, and a note says so.
+    Our own test has its usual alpha and beta, as the help says.
+    """
+    switch, words = line.partition(" ")[0], [*line.split(), "-dialect", dialect]
+    if dialect == "fastchess" and fastchess:
+        settings = read(*words)
+        noted = [remark for remark in settings.remarks if missing in remark]
+        assert noted == [f"{switch} without {missing}: {fastchess}, as fastchess has it"]
+        for rule in (settings.adjudication.draw, settings.adjudication.resign):
+            assert rule is None or rule.move_count >= 1
+        return
+    if dialect == "farm" and "alpha" in missing:
+        test = read(*words).test
+        assert test is not None
+        assert (test.alpha, test.beta) == (0.05, 0.05)
+        return
+    with pytest.raises(errors.UsageError, match=f"{switch}: found no {missing}; allowed"):
+        read(*words)
+
+
 def test_openings() -> None:
     """Format follows the name, and every key is kept."""
     words = ["file=b.epd.gz", "order=random", "start=7", "policy=round", "plies=8"]
@@ -476,8 +515,9 @@ def test_the_rest() -> None:
         (["-openings", "filee=a"], "did you mean file="),
         (["-sprt", "elo0=0"], "no elo1"),
         (["-sprt", "elo0=0", "elo1=5", "model=bayesian"], "model=logistic takes them in Elo"),
-        (["-draw", "movenumber=a"], "whole number"),
-        (["-resign", "twosided=maybe"], "allowed: true, false"),
+        (["-draw", "movenumber=a", "movecount=8", "score=9"], "whole number"),
+        (["-resign", "movecount=3", "score=9", "twosided=maybe"], "allowed: true, false"),
+        (["-resign", "movecount=3", "score="], "-resign: found ''; allowed: a whole number"),
         (["-pgnout", "file=g", "notation=lan"], "not supported: write san, or uci"),
         (["-tb", "/a", "-tbpieces", "9"], "a whole number from 3 to 7"),
         (["-seeds", "2"], "fewer than the 2 engines"),

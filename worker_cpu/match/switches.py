@@ -9,7 +9,7 @@ import dataclasses
 import os
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from orchestrator import contract
@@ -70,6 +70,7 @@ FLAGS = {"-testEnv": "test_env"}
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LAST_PORT = 65_535
 MOST_MEN = 7  # of a position that tables decide: there are none for more
+FASTCHESS_RULES = {"movenumber": "0", "movecount": "1", "score": "0"}  # without these words
 Output: TypeAlias = Literal["farm", "cutechess", "fastchess"]
 OUTPUTS = ("cutechess", "fastchess", "farm")
 
@@ -204,27 +205,43 @@ def _positions(where: str, text: str, limit: int) -> tuple[int, ...]:
 
 
 def _draw(draft: Draft, where: str, group: list[str]) -> None:
-    draft.rules["draw"] = _by_moves(where, group, contract.DRAW_WORDS)
+    draft.rules["draw"] = _by_moves(draft, where, group, contract.DRAW_WORDS)
 
 
 def _resign(draft: Draft, where: str, group: list[str]) -> None:
-    draft.rules["resign"] = _by_moves(where, group, contract.RESIGN_WORDS)
+    draft.rules["resign"] = _by_moves(draft, where, group, contract.RESIGN_WORDS)
 
 
 def _by_moves(
-    where: str, group: list[str], allowed: Mapping[str, tuple[str, str]]
+    draft: Draft, where: str, group: list[str], allowed: Mapping[str, tuple[str, str | None]]
 ) -> dict[str, int]:
     """Read a rule's words; 0 moves are 1, as for both programs."""
     bare = ["twosided=true" if word == "twosided" else word for word in group]
     values = cli_values.pairs(where, bare, allowed)
+    missing = contract.missing_words(values, allowed)
+    if missing and values and draft.dialect == "fastchess":
+        usual = {word: FASTCHESS_RULES[word] for word in missing}
+        told = ", ".join(f"{word}=" for word in missing)
+        draft.remarks.append(
+            f"{where} without {told}: {', '.join(usual.values())}, as fastchess has it"
+        )
+        values |= usual
+    else:
+        _require(where, missing, [f"{word}=" for word in allowed])
     rule: dict[str, int] = {}
     for word, (field, default) in allowed.items():
-        text = values.get(word, default)
+        text = values.get(word, default or "")
         if field == "twosided":
             rule[field] = cli_values.truth(where, text)
         else:
             rule[field] = max(int(field != "score_cp"), cli_values.number(where, text))
     return rule
+
+
+def _require(where: str, missing: Sequence[str], allowed: Sequence[str]) -> None:
+    if missing:
+        told = ", ".join(f"{word}=" for word in missing)
+        raise cli_values.refuse(where, f"no {told}", ", ".join(allowed))
 
 
 def _maxmoves(draft: Draft, where: str, group: list[str]) -> None:
@@ -349,10 +366,11 @@ def _epdout(draft: Draft, where: str, group: list[str]) -> None:
 
 
 def _sprt(draft: Draft, where: str, group: list[str]) -> None:
-    values = cli_values.pairs(where, group, ("elo0", "elo1", "alpha", "beta", "model"))
-    missing = [key for key in ("elo0", "elo1") if key not in values]
-    if missing:
-        raise cli_values.refuse(where, f"no {missing[0]}", "elo0=, elo1=, alpha=, beta=, model=")
+    words = ("elo0", "elo1", "alpha", "beta", "model")
+    values = cli_values.pairs(where, group, words)
+    required = words[:2] if draft.dialect == "farm" else words[:4]
+    missing = [word for word in required if word not in values]
+    _require(where, missing, [f"{word}=" for word in words])
     elo0, elo1 = (cli_values.real(where, values[key]) for key in ("elo0", "elo1"))
     if elo0 == elo1 and draft.dialect == "cutechess":  # a soak test: its ratio stays 0
         draft.remarks.append(f"{where}: equal bounds decide nothing; all games are played")
