@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pathlib
 from collections.abc import Iterator
 
@@ -128,6 +129,7 @@ def test_without_a_farm_the_machine_is_checked(
     assert "stockfish" in told["here engines"]["found"]
     wanted = {"here sandbox", "here cores", "here disk", "here speed", "here real-time priority"}
     assert wanted <= told.keys()
+    assert told["here speed"]["status"] == "ok", told["here speed"]  # no game can be in play
     failed = any(finding["status"] == "failed" for finding in told.values())
     assert done.exit_code == (3 if failed else 0), done.output
     assert not (tmp_path / ".farm").exists()
@@ -182,6 +184,35 @@ def _speed(in_play: dict[str, str]) -> list[contract.Finding]:
     return [one for one in worker_doctor.check(in_play) if one.name == "speed"]
 
 
+def _here(name: str) -> contract.Finding:
+    return next(one for one in worker_doctor.check({}) if one.name == name)
+
+
+def test_cores_are_apart_and_this_process_s_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None set aside is a warning; those of others, or both the referee's and engines', fail."""
+    here = sorted(os.sched_getaffinity(0))
+    cases = [
+        ("", "", "warning", "no cores are set aside"),
+        (here[0], here[-1] + 1, "failed", f"cores [{here[-1] + 1}] are not this process'"),
+        (here[0], here[0], "failed", f"cores [{here[0]}] are assigned to both"),
+    ]
+    if len(here) > 1:
+        cases.append((here[0], here[1], "ok", "1 for engines, 1 for the referee"))
+    for referee, engines, status, words in cases:
+        monkeypatch.setenv("FARM_REFEREE_CPUS", str(referee))
+        monkeypatch.setenv("FARM_ENGINE_CPUS", str(engines))
+        told = _here("cores")
+        assert told.status == status, told
+        assert words in told.found
+
+
+def test_the_time_of_day_is_told_as_it_is() -> None:
+    """A clock that is kept, one that is not, and one of which the kernel says nothing."""
+    told = _here("time of day")
+    ways = {"ok": "kept", "warning": "not kept", "unknown": "this kernel does not tell"}
+    assert told.found == ways[told.status]
+
+
 def test_a_core_that_does_not_answer_is_left_out(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,7 +223,7 @@ def test_a_core_that_does_not_answer_is_left_out(
     (cpu / "cpu1/cpufreq/scaling_governor").mkdir(parents=True)
     monkeypatch.setenv("FARM_SYSFS", str(tmp_path))
     monkeypatch.setenv("FARM_DATA", str(tmp_path))
-    told = next(one for one in worker_doctor.check({}) if one.name == "governor")
+    told = _here("governor")
     assert (told.status, told.found) == ("ok", "performance")
 
 

@@ -129,7 +129,8 @@ def _steady() -> Iterator[contract.Finding]:
     _, kept = heartbeat.clock()
     status = "unknown" if kept is None else "ok" if kept else "warning"
     why = "dates in PGN and logs"
-    yield _finding("time of day", status, "kept" if kept else "not kept", why, "start chrony")
+    words = {True: "kept", False: "not kept", None: "this kernel does not tell"}
+    yield _finding("time of day", status, words[kept], why, "start chrony")
 
 
 def _speed(hall: settings.HallSettings, in_play: str) -> contract.Finding:
