@@ -16,6 +16,7 @@ from orchestrator.rating import error_bars, likelihood, lists, logistic, ordo, p
 REFERENCE = pathlib.Path(__file__).parents[1] / "data" / "ordo"
 Games = collections.Counter[tuple[str, str, str]]
 ESTIMATED = ordo.Settings(white=None, draws=None)
+W, D, B = "1-0", "1/2-1/2", "0-1"
 
 
 def reference() -> list[dict[str, str]]:
@@ -130,6 +131,16 @@ def test_simulated_and_analytic_errors_agree_where_games_are_many() -> None:
             assert one == pytest.approx(other or 0.0, rel=0.15, abs=1e-9)
 
 
+def test_errors_are_those_of_games_that_white_s_advantage_made_even() -> None:
+    """The weaker one always has White: even scores err most, and both ways say so."""
+    games = Games(
+        {("weak", "strong", W): 300, ("weak", "strong", D): 400, ("weak", "strong", B): 300}
+    )
+    rated = ordo.rate(pairings.count(games), ordo.Settings(white=200.0, draws=None))
+    simulated, analytic = error_bars.of(rated, 400), error_bars.of(rated, 0)
+    assert analytic.error(0) == pytest.approx(simulated.error(0), rel=0.15)
+
+
 def test_superiority_of_two_is_one_together() -> None:
     """Either the one or the other is stronger, and the better rated is more likely so."""
     rated = ordo.rate(pairings.count(drawn(5, 300, 4)), ESTIMATED)
@@ -178,7 +189,6 @@ def test_an_anchor_without_games_is_refused() -> None:
         ordo.rate(pairings.count(drawn(4, 50, 6)), ordo.Settings(anchor="nobody"))
 
 
-W, D, B = "1-0", "1/2-1/2", "0-1"
 ROUND = [("a", "b", W), ("b", "a", D), ("b", "a", B), ("a", "b", B)]
 
 
@@ -202,6 +212,14 @@ def test_only_what_games_tell_is_told(
     assert (told["white_advantage"] is not None) is white
     assert (told["draw_rate"] is not None) is draws
     assert all(row["error"] is None or row["error"] > 1 for row in told["ratings"])
+
+
+def test_white_s_advantage_has_a_likeliest_value_once_colours_change() -> None:
+    """While the same one always has White it may be the better engines' as well (decision 19)."""
+    always = [(*pair, result) for pair in (("a", "b"), ("b", "c")) for result in (W, D, B)] * 5
+    assert not likelihood.fit(pairings.count(Games(always)), None).settled
+    changed = [*always, *(("b", "a", result) for result in (W, D, B))]
+    assert likelihood.fit(pairings.count(Games(changed)), None).settled
 
 
 def test_what_was_given_is_told_however_few_the_games() -> None:

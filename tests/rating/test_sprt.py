@@ -57,7 +57,13 @@ def test_a_match_stops_at_the_bounds() -> None:
 
 @pytest.mark.parametrize(
     "bounds",
-    [(5.0, 5.0, 0.05, 0.05), (5.0, 0.0, 0.05, 0.05), (0.0, 5.0, 0.0, 0.05), (0.0, 5.0, 0.5, 0.5)],
+    [
+        (5.0, 5.0, 0.05, 0.05),
+        (5.0, 0.0, 0.05, 0.05),
+        (0.0, 5.0, 0.0, 0.05),
+        (0.0, 5.0, 0.05, 0.0),
+        (0.0, 5.0, 0.5, 0.5),
+    ],
 )
 def test_bounds_that_ask_nothing_are_refused(bounds: tuple[float, float, float, float]) -> None:
     """Equal or turned hypotheses and impossible error rates are wrong usage."""

@@ -10,7 +10,6 @@ import pytest
 import run_bad_workers
 
 from orchestrator import contract
-from orchestrator.rating import residuals
 from orchestrator.testmatch import orders, worker_review
 
 GAMES = 100
@@ -182,34 +181,6 @@ def test_a_pardon_forgets_everything_and_a_condemned_owner_is_found_once() -> No
     assert rules(one) == {}
     one.check(check("bad", 2, "d4"))
     assert rules(one) == {"bad": "checks"}
-
-
-def test_evidence_is_fair() -> None:
-    """Over all orders of a block's pairs the evidence on an owner is 1 on average, or less.
-
-    Without what machines may differ in it is exactly 1: that is why one may look at it so often.
-    """
-    shares, draw = (1, 4, 6, 4, 1), random.Random(5)
-    total, runs = 0.0, 400
-    for _ in range(runs):
-        one, crowd = residuals.Residuals(), draw.choices(range(5), shares, k=8)
-        for at, half_points in enumerate(crowd):
-            one.add(f"t{at}", "m", residuals.Pair(half_points))
-        total += sum(2.718281828 ** one.of(f"t{at}").nats for at in range(8)) / 8
-    assert 0.7 < total / runs <= 1.0
-
-
-def test_evidence_of_earlier_matches_counts() -> None:
-    """All but a tenth of the stake goes on with it, and a new match does not begin below that."""
-    before, one = residuals.Residuals(), residuals.Residuals()
-    for _ in range(40):
-        for token in ("bad", "a", "b", "c", "d", "e", "f", "g"):
-            before.add(token, "m", residuals.Pair(4 if token == "bad" else 2))
-    one.carry(before.carried() | {"good": [-30.0] * 12, "of another version": [30.0]})
-    assert one.of("bad").nats == pytest.approx(before.of("bad").nats - 0.02, abs=0.01)
-    assert one.of("good").nats == pytest.approx(-3.912, abs=0.001)
-    assert one.of("of another version").nats == one.of("new").nats == 0.0
-    assert one.carried() == {}  # nobody has played
 
 
 def test_bad_workers_of_simulated_tests() -> None:
