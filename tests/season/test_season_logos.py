@@ -27,7 +27,12 @@ def chunk(kind: bytes, data: bytes, crc: int | None = None) -> bytes:
 
 
 def png(
-    width: int = 4, height: int = 4, *, head: bytes = b"\x08\x06\0\0\0", pixels: bytes | None = None
+    width: int = 4,
+    height: int = 4,
+    *,
+    head: bytes = b"\x08\x06\0\0\0",
+    pixels: bytes | None = None,
+    colours: bytes = b"",
 ) -> bytes:
     """Return a PNG with a remark of 2 KB in it."""
     if pixels is None:
@@ -37,6 +42,7 @@ def png(
         SIGNATURE
         + chunk(b"IHDR", size + head)
         + chunk(b"tEXt", b"Comment\0<script>" + b"x" * 2_000)
+        + (chunk(b"PLTE", colours) if colours else b"")
         + chunk(b"IDAT", zlib.compress(pixels))
         + chunk(b"IEND", b"")
     )
@@ -49,6 +55,20 @@ def test_a_logo_is_the_picture_and_nothing_else() -> None:
     assert b"html" not in kept
     assert logos.picture(kept) == kept
     assert kept.startswith(SIGNATURE + chunk(b"IHDR", struct.pack(">II", 4, 4) + b"\x08\x06\0\0\0"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "samples", "colours"),
+    [(0, 1, b""), (2, 3, b""), (3, 1, b"\x10\x20\x30"), (4, 2, b""), (6, 4, b"")],
+    ids=["grey", "colours", "palette", "grey with alpha", "colours with alpha"],
+)
+def test_every_kind_of_png_is_taken(kind: int, samples: int, colours: bytes) -> None:
+    """A pixel has as many bytes as its colour type says (PNG, table 11.1), and no more."""
+    head = bytes((8, kind, 0, 0, 0))
+    kept = logos.picture(png(head=head, pixels=bytes(1 + 4 * samples) * 4, colours=colours))
+    assert logos.picture(kept) == kept
+    with pytest.raises(ValueError, match="other pixels"):
+        logos.picture(png(head=head, pixels=bytes(2 + 4 * samples) * 4, colours=colours))
 
 
 @pytest.mark.parametrize(

@@ -119,11 +119,17 @@ def part_by_part(game: events.Game) -> driver.Verdict:
 
 def test_who_stays_level_across_the_line_plays_again(tmp_path: Path) -> None:
     """The first of three is through; the two others play for the second place."""
-    played = season(tmp_path, 3, 'promote = [{ top = 2, to = "final" }]', part_by_part).play()
+    more = 'promote = [{ top = 2, to = "final" }]\nbook = "short"'
+    played = season(tmp_path, 3, more, part_by_part).play()
     found = played.state
     assert list(found.events) == ["league", "league-tiebreak-1", "league-tiebreak-2", "final"]
     again = found.events["league-tiebreak-2"]
     assert sorted(again.entrants) == ["e2", "e3"]
+    lines = [
+        {openings.of_game(found, found.games[game]).line for game in found.events[name].order}
+        for name in ("league", "league-tiebreak-1", "league-tiebreak-2")
+    ]
+    assert sum(map(len, lines)) == len(set().union(*lines)), "an opening was played twice"
     assert found.events["final"].entrants == ("e1", again.rows[0].engine)
 
 

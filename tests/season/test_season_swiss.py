@@ -237,6 +237,7 @@ def test_a_topscorer_gets_no_third_colour_that_can_be_avoided(
         ("w", "b", False),
         ("ww", "bw", False),
         ("bw", "bb", False),  # the stronger preference
+        ("bbwbbww", "bwbwbwb", False),  # 1.7.1: Black after two Whites, though behind in Whites
         ("bw", "wb", False),  # opposite preferences
         ("wbw", "bww", True),  # equal ones: the last time that their colours differed
         ("wb", "wb", True),  # all alike: the higher ranked has what is due
