@@ -206,6 +206,15 @@ def test_a_host_out_of_its_band_is_told_with_both_figures(
     assert bool(problems(beyond[0], hall)) == (figure in {"nps", "signature"})
 
 
+def test_a_hall_is_held_to_the_band_that_was_recorded_last(tmp_path: pathlib.Path) -> None:
+    """Nothing is recorded at first; a later record takes the place of the one before."""
+    assert fairness.recorded(tmp_path) is None
+    for nps in (900, 1000):
+        band = fairness.Band(hosts={"hall": RECORDED.model_copy(update={"nps": nps})})
+        fairness.keep(tmp_path, band)
+        assert fairness.recorded(tmp_path) == band
+
+
 def test_a_host_that_was_recorded_and_is_gone_is_told() -> None:
     """One that is new has nothing to be compared with."""
     empty, known = fairness.Band(hosts={}), fairness.Band(hosts={"box-1": RECORDED})

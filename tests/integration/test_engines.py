@@ -156,6 +156,7 @@ def test_a_test_game_finds_what_a_hall_finds_and_tells_last_words(tmp_path: path
     )
     (game,) = json.loads(told.stdout)["games"]
     assert set(game["sandbox"].values()) == {sandbox.choose("auto")}
+    assert [path.name for path in tmp_path.iterdir()] == ["engines.toml"], "folders were left"
     words = ("sf", "--file", str(tmp_path / "engines.toml"), "--games", "1", "--tc", "100ms+1ms")
     done = testing.CliRunner().invoke(commands.farm, ["engine", "test", *words], env=environment)
     assert done.output.count("Stockfish: option Nonsense: engine has no such option") == 1

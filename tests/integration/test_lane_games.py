@@ -23,6 +23,7 @@ from orchestrator.ops import supervisor
 from orchestrator.serve import doorbell
 from orchestrator.testmatch import orders, sprt_match
 from worker_cpu import settings
+from worker_cpu.engines import sandbox
 from worker_cpu.hall import directory as hall_directory
 from worker_cpu.link import redis_retry
 from worker_cpu.referee import session
@@ -260,6 +261,23 @@ def test_matches_in_turn_are_each_read_once(games: int, tmp_path: pathlib.Path) 
     assert read == ["a", "b"]
     assert spec_of("a", "2") is not None
     assert read == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "engines", "kept"),
+    [("plain", 2, True), ("plain", 3, True), ("bubblewrap", 2, True), ("bubblewrap", 3, False)],
+)
+def test_engines_in_a_sandbox_stay_for_the_next_game_where_both_are_in_it(
+    kind: sandbox.Kind, engines: int, *, kept: bool, tmp_path: pathlib.Path
+) -> None:
+    """What hides an engine from its opponent was not made for a third one."""
+    two = spec(4, tmp_path)
+    more = [two.engines[1].model_copy(update={"id": f"more-{n}"}) for n in range(engines - 2)]
+    match = two.model_copy(update={"engines": (*two.engines, *more)})
+    worker = object.__new__(lane_worker.LaneWorker)
+    worker._confinement = sandbox.Confinement(kind)
+    place = ("main", "a", "first", contract.Token(1, 1), "m", (1,), "w", "h", 0, "1")
+    assert bool(worker._order(match, lanes.Lease(*place)).keep) is kept
 
 
 def test_a_lane_that_waits_says_so_once() -> None:

@@ -58,6 +58,23 @@ def test_a_whole_spool_is_the_result(ledger: memory.MemoryLedger, tmp_path: path
         assert settle(ledger, directory)[-2:] == ["attempt_started", "game_finished"]
 
 
+def test_plies_that_the_halls_log_alone_has_are_given_back(
+    ledger: memory.MemoryLedger, tmp_path: pathlib.Path
+) -> None:
+    """An attempt ends with the last whole ply that its host wrote down; a torn line is none."""
+    directory = hall_directory.HallDirectory(tmp_path)
+    claimed = ledger.claim(claim := harness.claim("s", "e.1", "a"))
+    assert isinstance(claimed, api.Claimed), claimed
+    plies = [made.ply(1, "e2e4", "e4"), made.ply(2, "e7e5", "e5"), made.ply(3, "g1f3", "Nf3")]
+    lines = [one.encode() for one in plies]
+    ledger.write_ply(harness.HALL, claimed.token, claim.attempt, 1, lines[0])
+    log = "\n".join([*lines, lines[0][:20]])
+    directory.ply_log(claim.attempt).write_text(log)
+    assert settle(ledger, directory)[-2:] == ["attempt_started", "attempt_ended"]
+    assert ledger.plies(claim.attempt) == list(enumerate(lines, start=1))
+    assert ledger.read("s")[-1].data["ply"] == 3
+
+
 def test_what_waits_for_one_seasons_comparison_keeps_no_other_waiting(
     ledger: memory.MemoryLedger, tmp_path: pathlib.Path
 ) -> None:

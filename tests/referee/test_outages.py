@@ -104,7 +104,9 @@ def test_a_redis_that_stays_away_ends_the_look(
     """A look waits for Redis so long and no longer: a worker that is told to end must end."""
     monkeypatch.setattr(redis_retry, "AWAY_SECONDS", 0.5)
     monkeypatch.setattr(ledger, "open_hall", lost(ledger.open_hall, times=10**6))
-    hall.look()
-    hall.open()
+    for look in (hall.look, hall.open):
+        with structlog.testing.capture_logs() as told:
+            look()
+        assert [line["event"] for line in told] == ["redis.away"] * 2  # the work, and the wait
     assert [entry.kind for entry in ledger.read("s")] == ["launched"]
     assert ledger.slot("main") is None
