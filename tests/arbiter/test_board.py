@@ -229,3 +229,4 @@ def test_a_line_is_cut_at_its_first_illegal_move() -> None:
     game = boards.GameBoard(contract.Opening())
     assert game.variation(["e2e4", "e7e5", "e2e4", "g8f6"]) == ("e4", "e5")
     assert game.variation(["0000"]) == ()
+    assert game.variation(["e2-e4", "d7-d5", "e4-d5", "e2-e4"]) == ("e4", "d5", "exd5")

@@ -180,6 +180,7 @@ def test_a_token_holds_so_many_batches_and_no_more(scene: Scene) -> None:
     assert isinstance(scene.claim("b2", 2, SHORT, most_batches=1), batches.Batch)
     scene.lapse()
     assert isinstance(scene.claim("b3", 2, SHORT, most_batches=1), batches.Batch)
+    assert scene.claim("b4", 2, most_batches=1) == api.Busy("1")
 
 
 def test_matches_share_workers_as_they_share_lanes(scene: Scene) -> None:

@@ -24,16 +24,17 @@ import mutate
 
 ROOT = pathlib.Path(__file__).parents[2]
 ROOMS = {  # sources, and where their tests are
-    "orchestrator/arbiter/**/*.py": ("tests/arbiter",),
+    "orchestrator/arbiter/**/*.py": ("tests/arbiter", "tests/referee/test_live.py"),
     "orchestrator/rating/*.py": ("tests/rating",),
     "orchestrator/season/**/*.py": ("tests/season",),
-    "orchestrator/ledger/scripts/*.lua": ("tests/ledger",),
+    "orchestrator/ledger/scripts/*.lua": ("tests/ledger", "tests/gateway/test_batches.py"),
     "worker_cpu/worker/*.py": (
         "tests/integration/test_settling.py",
         "tests/integration/test_worker_start.py",
         "tests/integration/test_leases.py",
         "tests/integration/test_recovery.py",
         "tests/integration/test_lane_games.py",
+        "tests/referee/test_outages.py",
         "tests/operations/test_doctor.py",
         "tests/gpu/test_gpus.py",
     ),

@@ -24,8 +24,13 @@ def test_the_clocks_of_a_ply_are_published_with_the_next_thought() -> None:
     counters = contract.Counters(plies_to_draw=9, plies_to_win=10, moves_to_fifty=49, rd=9, rr=-11)
     ply = made.ply(1, "g1f3", "Nf3", counters=counters)
     board.ply(ply)
-    board.think(b'{"side":"black","white_clock_ns":1,"black_clock_ns":1}')
+    board.think(b'{"side":"black","white_clock_ns":61000000,"black_clock_ns":59000000}')
     shown = json.loads(ledger.live("hall") or "{}")
+    assert (shown["thinking"], shown["white"]["clock_ms"], shown["black"]["clock_ms"]) == (
+        "black",
+        61,
+        59,
+    )
     assert contract.Counters.model_validate(shown["counters"]) == counters
     board.ply(ply.model_copy(update={"counters": None}))
 
