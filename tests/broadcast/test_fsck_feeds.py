@@ -44,9 +44,14 @@ def checked(
     tape: theatre.Tape, root: pathlib.Path, *, season: str = SEASON, repair: bool = False
 ) -> list[findings.Told]:
     """Run the checker of the feeds over a season."""
-    ledger = cast("store.RedisLedger", tape)  # a tape has all that is read of one
-    copies = findings.Season(season, ledger, root / "archive", None, root / "feeds")
+    copies = copies_of(tape, root, season)
     return list(fsck.check(copies, fsck.checkers(["feeds"]), repair=repair))
+
+
+def copies_of(tape: theatre.Tape, root: pathlib.Path, season: str = SEASON) -> findings.Season:
+    """Return where a season's copies are; a tape has all that is read of a ledger."""
+    ledger = cast("store.RedisLedger", tape)
+    return findings.Season(season, ledger, root / "archive", None, root / "feeds")
 
 
 def test_a_host_without_feeds_has_nothing_to_judge(
@@ -179,3 +184,30 @@ def test_a_web_server_that_writes_meanwhile_is_no_finding(
     monkeypatch.setattr(feeds, "time", types.SimpleNamespace(sleep=caught_up))
     assert checked(tape, tmp_path) == []
     assert looks
+
+
+def test_a_game_that_ends_while_one_looks_is_no_finding(
+    tape: theatre.Tape, tmp_path: pathlib.Path
+) -> None:
+    """Its PGN is there before the look at the files, but after the look at the journal."""
+    looking = copies_of(tape, tmp_path)
+    assert looking.state.seq == tape.shown
+    tape.shown += 10
+    shown(tape, tmp_path)
+    assert list(fsck.check(looking, fsck.checkers(["feeds"]), repair=False)) == []
+
+
+def test_what_is_right_at_a_second_look_is_no_finding(
+    tape: theatre.Tape, tmp_path: pathlib.Path
+) -> None:
+    """The farm may run meanwhile; what stays wrong is told, as it is then."""
+    looks: list[findings.Season] = []
+
+    def checker(season: findings.Season) -> list[findings.Finding]:
+        looks.append(season)
+        wrong = ["a", "b"] if len(looks) == 1 else ["b", "c"]
+        return [findings.Finding(place, f"look {len(looks)}") for place in wrong]
+
+    told = list(fsck.check(copies_of(tape, tmp_path), {"new": checker}, repair=False))
+    assert [(each.finding.place, each.finding.problem) for each in told] == [("b", "look 2")]
+    assert looks[0] is not looks[1]

@@ -180,6 +180,18 @@ def test_no_speed_is_measured_beside_a_game(
     assert json.loads(bench.read_text())["reference"] > 0
 
 
+def test_the_first_speed_is_compared_with_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No hall's folder, no figure is kept; with one, later ones are held to the first."""
+    hall = tmp_path / "hall"
+    monkeypatch.setenv("FARM_HALL_DIR", str(hall))
+    assert [one.found.partition(": ")[2] for one in _speed({})] == [f"no hall at {hall}"]
+    hall.mkdir()
+    assert _speed({})[0].found.endswith("the first figure: kept to compare the next ones with")
+    assert "of the recorded" in _speed({})[0].found
+
+
 def _speed(in_play: dict[str, str]) -> list[contract.Finding]:
     return [one for one in worker_doctor.check(in_play) if one.name == "speed"]
 

@@ -148,19 +148,24 @@ def _speed(hall: settings.HallSettings, in_play: str) -> contract.Finding:
             actual = f"a game is in play{in_play and f' ({in_play})'}: not benched"
             return _finding("speed", "unknown", actual, why, "look again between two events")
         nps, reference = _measured(hall, path)
+    if reference is None:
+        kept = (
+            "kept to compare the next ones with" if path.exists() else f"no hall at {path.parent}"
+        )
+        return _finding("speed", "ok", f"{nps} nodes/s, the first figure: {kept}", why, "")
     ratio = nps / reference
     actual = f"{nps} nodes/s, {ratio:.0%} of the recorded {reference}"
     status = "ok" if ratio >= SLOW else "warning"
     return _finding("speed", status, actual, why, f"find the load; or delete {path}")
 
 
-def _measured(hall: settings.HallSettings, path: pathlib.Path) -> tuple[int, int]:
-    """Measure and keep; return the speed and the reference."""
+def _measured(hall: settings.HallSettings, path: pathlib.Path) -> tuple[int, int | None]:
+    """Measure and keep; return the speed and the reference, None where this is the first figure."""
     here = frozenset(os.sched_getaffinity(0))
     nps = speed.nps((hall.engine_cpus & here) or here)
-    reference = heartbeat.kept_bench(path).get("reference") or nps
+    reference = heartbeat.kept_bench(path).get("reference")
     if hall.directory.is_dir():
-        text = json.dumps({"reference": reference, "nps": nps})
+        text = json.dumps({"reference": reference or nps, "nps": nps})
         files.write(path, f"{text}\n".encode())
     return nps, reference
 

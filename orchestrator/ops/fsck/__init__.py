@@ -45,13 +45,22 @@ def check(
 ) -> Iterator[findings.Told]:
     """Run the checkers over one season, in their order; repair what can be repaired if told to.
 
-    A journal that is damaged ends the look at its season: nothing else can be judged.
+    A journal that is damaged ends the look at its season: nothing else can be judged. Where
+    nothing is repaired the farm may run, and what is not so any more when the journal is read
+    again is no finding.
     """
     for name, checker in wanted.items():
-        for finding in findings.readable(checker(season)):
+        for finding in findings.readable(checker(season)) if repair else _lasting(season, checker):
             yield _reported(name, season.name, finding, repair=repair)
             if finding.fatal:
                 return
+
+
+def _lasting(season: findings.Season, checker: Checker) -> Iterator[findings.Finding]:
+    places = {finding.place for finding in findings.readable(checker(season))}
+    if places:
+        again = findings.readable(checker(dataclasses.replace(season)))
+        yield from (finding for finding in again if finding.place in places)
 
 
 def _reported(name: str, season: str, finding: findings.Finding, *, repair: bool) -> findings.Told:

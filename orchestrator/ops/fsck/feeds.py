@@ -8,6 +8,7 @@ is looked at again.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import glob
 import pathlib
@@ -38,6 +39,7 @@ def check(season: findings.Season) -> Iterator[findings.Finding]:
         if not wrong:
             return
         time.sleep(PAUSE_SECONDS)
+        season = dataclasses.replace(season)  # the journal has gone on, too
         again = _differing(root, season)
         wrong = {name: again[name] for name in wrong if name in again}
     for name, content in sorted(wrong.items()):
