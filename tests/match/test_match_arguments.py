@@ -107,7 +107,7 @@ def test_names_are_unique_and_default_to_the_program() -> None:
 def test_commands_are_found_by_directory_path_and_with_arguments(tmp_path: pathlib.Path) -> None:
     """A command is a file of the directory, a program of PATH, or a line with arguments."""
     program = tmp_path / "my engine"
-    program.write_text("")
+    program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     assert first("cmd=./my engine", f"dir={tmp_path}", "tc=1").spec.command == (str(program),)
     command = first("cmd=env true --x", "tc=1").spec.command
@@ -118,7 +118,7 @@ def test_commands_are_found_by_directory_path_and_with_arguments(tmp_path: pathl
 def test_a_program_of_the_directory_goes_before_one_in_the_path(tmp_path: pathlib.Path) -> None:
     """cmd=true dir=build is build/true, as with fastchess, whatever PATH has."""
     program = tmp_path / "true"
-    program.write_text("")
+    program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     assert first("cmd=true", f"dir={tmp_path}", "tc=1").spec.command == (str(program),)
 
@@ -145,6 +145,37 @@ def test_a_program_that_is_not_there_is_refused(
     (tmp_path / "text").write_text("no program")
     with pytest.raises(errors.UsageError, match=message.format(home=tmp_path)):
         first(wanted.format(home=tmp_path), f"dir={tmp_path}", "name=X", "tc=1")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("#!/usr/bin/nopython\n", "its interpreter '/usr/bin/nopython' is missing"),
+        ("#!/bin/sh -e\r\n", None),
+        ("#! /bin/sh\r\necho\r\n", r"has CR LF line ends.*'/bin/sh\\r'"),
+        ("#!/bin/sh", None),
+        ("#!/usr/bin/env sh\n", None),
+        ("#!/usr/bin/env -S sh script\n", None),
+        ("#!/usr/bin/env nopython\n", "its interpreter 'nopython' is not in PATH"),
+        ("#!/usr/bin/env sh\r\n", r"has CR LF line ends.*'sh\\r'"),
+        ("#!/etc/passwd\n", "its interpreter '/etc/passwd' is not executable"),
+        ("garbage", "is no program"),
+        ("", "is no program"),
+    ],
+)
+def test_a_file_that_no_kernel_runs_is_refused(
+    tmp_path: pathlib.Path, content: str, message: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is missing is named, with the file, before the first game; no arguments mislead."""
+    monkeypatch.setattr("worker_cpu.engines.local.EMULATORS", tmp_path / "none", raising=False)
+    program = tmp_path / "engine"
+    program.write_bytes(content.encode())
+    program.chmod(0o755)
+    if message is None:
+        assert first("cmd=./engine", f"dir={tmp_path}", "tc=1").spec.command == (str(program),)
+        return
+    with pytest.raises(errors.UsageError, match=f"'{program}' .*{message}"):
+        first("cmd=./engine", f"dir={tmp_path}", "tc=1")
 
 
 def test_a_directory_that_is_not_there_is_refused(tmp_path: pathlib.Path) -> None:

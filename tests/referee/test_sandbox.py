@@ -491,6 +491,25 @@ def test_a_program_that_is_not_there_loses_its_game(
     assert "No such file" in outcome.note
 
 
+def test_an_interpreter_that_cannot_be_seen_inside_is_named(
+    place: hostile.Place,
+    boxed: Callable[..., hall.Played],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """The script is there, its interpreter lies where the sandbox shows nothing."""
+    hidden = tmp_path_factory.mktemp("hidden") / "sh"
+    shutil.copy("/bin/sh", hidden)
+    script = tmp_path_factory.mktemp("seen") / "engine"
+    script.write_text(f"#!{hidden}\n")
+    script.chmod(0o755)
+    script.parent.chmod(0o755)
+    broken = contract.EngineSpec(id="x", name="X", command=(str(script),))
+    monkeypatch.setattr(place, "spec", lambda *_, **__: broken)
+    note = boxed("look").outcome.note
+    assert f"'{script}', or its interpreter '{hidden}', cannot be seen in the sandbox" in note
+
+
 @pytest.mark.usefixtures("bubblewrap")
 def test_a_real_engine_plays_in_its_sandbox(place: hostile.Place) -> None:
     """An installed engine finds its libraries; a whole game is played by both."""

@@ -15,10 +15,14 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import os
 import pathlib
+import re
+import shutil
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from orchestrator import contract
@@ -32,6 +36,9 @@ PROC = pathlib.Path("/proc")
 PROCESS_CLOCK = 2  # CPUCLOCK_SCHED of clock_getcpuclockid(3): processor time of a process in ns
 ENDED_NS = 1_000_000  # ns: more than this between two looks was computed by a thread that has ended
 LOOK_BYTES = 256  # bytes of a small file of the kernel's
+SCRIPT_BYTES = 256  # bytes: so much of a script's first line the kernel reads (binfmt_script.c)
+SCRIPTS_DEEP = 4  # a script's interpreter may be a script: the kernel follows so many
+EMULATORS = pathlib.Path("/proc/sys/fs/binfmt_misc")  # who runs other files, by magic
 STDERR_BYTES = 4096  # bytes kept of what an engine wrote to stderr last
 LAST_LINE = 120  # characters of an engine's last line that stand in a verdict or a finding
 
@@ -73,6 +80,83 @@ class Tail:
 def last_line(line: str) -> str:
     """Say what an engine wrote last, '' if that is nothing; bounded."""
     return f"its last line: {line[:LAST_LINE]}" if line else ""
+
+
+def obstacle(program: str, deep: int = SCRIPTS_DEEP) -> str:
+    """Say why the kernel cannot run a file that is there and executable; '' where it may.
+
+    A file that cannot be read, or may be another program's business (binfmt_misc), is not judged.
+    """
+    try:
+        with pathlib.Path(program).open("rb") as file:
+            begin = file.read(SCRIPT_BYTES)
+    except OSError:
+        return ""
+    if words := _first_line(begin):
+        return _script_obstacle(program, words, deep)
+    if begin.startswith(b"\x7fELF") or _emulated():
+        return ""
+    return f"{program!r} is no program: it begins neither as ELF nor with #! and an interpreter"
+
+
+def not_started(program: str, problem: str, *, sandboxed: bool = False) -> str:
+    """Say why a program could not be started: what is really missing, or the system's words.
+
+    The kernel says of a script without its interpreter that the script is not there.
+    """
+    if "/" not in program or not os.path.isfile(program):  # noqa: PTH113 - as above
+        return problem
+    if cause := obstacle(program):
+        return cause
+    missing = os.strerror(errno.ENOENT)
+    if missing in problem and sandboxed:
+        seen = "or the loader that it needs,"
+        with contextlib.suppress(OSError), pathlib.Path(program).open("rb") as file:
+            if words := _first_line(file.read(SCRIPT_BYTES)):
+                seen = f"or its interpreter {words[0]!r},"
+        return f"{program!r}, {seen} cannot be seen in the sandbox"
+    if missing in problem:
+        return f"{program!r} is there, but the loader that it needs is missing"
+    return problem if program in problem else f"{program!r}: {problem}"
+
+
+def _first_line(begin: bytes) -> list[str]:
+    """Return the words behind ``#!`` as the kernel cuts them, interpreter first; none without."""
+    if not begin.startswith(b"#!"):
+        return []
+    line = begin[2:].split(b"\n", 1)[0].strip(b" \t")
+    return [os.fsdecode(word) for word in re.split(rb"[ \t]+", line) if word]
+
+
+def _script_obstacle(program: str, words: Sequence[str], deep: int) -> str:
+    """Say why a script does not run; ``env NAME`` is looked up in PATH, its options are not."""
+    interpreter = words[0]
+    by_env = len(words) == 2 and os.path.basename(interpreter) == "env"  # noqa: PTH119 - a name
+    named = words[1] if by_env else interpreter
+    if "\r" in named:
+        return (
+            f"{program!r} has CR LF line ends, so its interpreter would be {named!r}: write it"
+            " with LF line ends"
+        )
+    if not interpreter.startswith("/"):
+        return ""  # it depends on where the engine starts
+    problem = ""
+    if not os.path.exists(interpreter):  # noqa: PTH110 - a closed directory is no error
+        named, problem = interpreter, "is missing"
+    elif not os.access(interpreter, os.X_OK):
+        named, problem = interpreter, "is not executable"
+    elif by_env and not (named.startswith("-") or "=" in named or shutil.which(named)):
+        problem = "is not in PATH"
+    if problem:
+        return f"{program!r} is there, but its interpreter {named!r} {problem}"
+    return obstacle(interpreter, deep - 1) if deep else ""
+
+
+def _emulated() -> bool:
+    try:
+        return bool({path.name for path in EMULATORS.iterdir()} - {"register", "status"})
+    except OSError:
+        return False
 
 
 class CoreTime:

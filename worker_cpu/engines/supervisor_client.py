@@ -108,7 +108,13 @@ class DeadMan:
             seat.born(int(reply["pid"]))
         elif reply.get("host"):
             raise SandboxFailedError(str(reply["error"]))
-        return str(reply.get("error", ""))
+        if "error" not in reply:
+            return ""
+        program = os.path.join(spec.directory or "", spec.command[0])  # noqa: PTH118 - keeps ./
+        if "/" not in spec.command[0]:
+            program = spec.command[0]  # looked for in PATH
+        sandboxed = "sandbox" in (confined or {})
+        return local.not_started(program, str(reply["error"]), sandboxed=sandboxed)
 
     def ask(self, seat: str, wait_ms: int) -> EngineEnd:
         """Ask how the engine of a seat ended; wait up to ``wait_ms`` for its end."""

@@ -136,9 +136,8 @@ class Analyst:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LostEngineError(
-                f"{self._engine.command[0]} cannot be started: {errors.reason(error)}"
-            ) from error
+            why = local.not_started(self._engine.command[0], errors.reason(error))
+            raise LostEngineError(f"{self._engine.command[0]} cannot be started: {why}") from error
         os.set_blocking(self._stdout, False)
         os.set_blocking(self._stdin, False)
         self._send(b"uci\n")

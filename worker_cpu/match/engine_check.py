@@ -256,7 +256,8 @@ class _Checks:
             state, message = end.state, str(end)
             silent = isinstance(end, _SilentError)
         except OSError as error:
-            message = f"the engine cannot be started: {errors.reason(error)}"
+            why = local.not_started(self._command[0], errors.reason(error))
+            message = f"the engine cannot be started: {why}"
             state, silent = "failed", True
         else:
             silent = False

@@ -15,6 +15,7 @@ from typing import Final
 
 from orchestrator import contract
 from orchestrator.common import files
+from worker_cpu.engines import local
 from worker_cpu.match import cli_values
 
 GAMES: Final = "/usr/games:/usr/local/games"  # where Debian has engines, in few accounts' PATH
@@ -55,6 +56,8 @@ def command(
     if not os.access(program, os.X_OK):
         unable = f"{key}{text}, but {program} is not executable"
         raise cli_values.refuse(where, unable, allowed)
+    if unable := local.obstacle(program):
+        raise cli_values.refuse(where, f"{key}{text}, but {unable}", allowed)
     return [program, *parts[1:]]
 
 
