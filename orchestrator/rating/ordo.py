@@ -88,7 +88,8 @@ def rate(
     white = fit.white if wanted.white is None else wanted.white
     draws = wanted.draws if wanted.draws is not None else _draws(games, fit, white)
     ratings = {engine: float(at) for engine, at in zip(core, fit.ratings, strict=True)}
-    _rate_perfect(counted, perfect, ratings, white, draws)
+    bounded = _comparable(counted, perfect, core, wanted.anchor)
+    _rate_perfect(counted, bounded, ratings, white, draws)
     shift = _shift(counted, wanted, ratings)
     placed = {engine: at + shift for engine, at in ratings.items()}
     return Rated(counted, wanted, core, fit, white, draws, placed, perfect)
@@ -147,6 +148,38 @@ def _draws(games: pairings.Pairings, fit: likelihood.Fit, white: float) -> float
     return logistic.draw_rate(logistic.expected(lead), games.games, float(games.draws.sum()))
 
 
+def _comparable(
+    counted: pairings.Pairings,
+    perfect: Mapping[int, bool],
+    core: tuple[int, ...],
+    anchor: str | None,
+) -> dict[int, bool]:
+    """Return the perfect scorers whom games lead to the core, through each other at most.
+
+    The others stay provisional: nothing says where they stand to the core. Where all are
+    perfect scorers one group of them takes its place: the anchor's, else the largest.
+    """
+    met = {engine: [other for other, _, _ in _met(counted, engine)] for engine in perfect}
+    reached = _reached(core, met)
+    if not core:
+        groups = [_reached((engine,), met) for engine in perfect]
+
+        def merit(group: set[int]) -> tuple[bool, int]:
+            return anchor in {counted.engines[engine] for engine in group}, len(group)
+
+        reached = max(groups, key=merit, default=set())
+    return {engine: won for engine, won in perfect.items() if engine in reached}
+
+
+def _reached(begin: tuple[int, ...], met: Mapping[int, list[int]]) -> set[int]:
+    """Return who is reached from some engines by the games of those in ``met``."""
+    reached, size = set(begin), 0
+    while size < len(reached):
+        size = len(reached)
+        reached |= {engine for engine, others in met.items() if not reached.isdisjoint(others)}
+    return reached
+
+
 def _rate_perfect(
     counted: pairings.Pairings,
     perfect: Mapping[int, bool],
@@ -156,8 +189,7 @@ def _rate_perfect(
 ) -> None:
     """Rate perfect scorers in order of appearance, as Ordo does.
 
-    One who met another not rated yet finds it at the mean. Who met only provisional
-    engines stays one.
+    One who met another not rated yet finds it at the mean.
     """
     start = dict.fromkeys(perfect, 0.0) | ratings
     for engine, won in perfect.items():

@@ -175,6 +175,34 @@ def test_unconnected_engines_get_no_number() -> None:
         assert rows[engine].rating == alone.rating(engine)
 
 
+def test_perfect_scorers_have_a_bound_only_beside_whom_games_lead_to() -> None:
+    """Two who met nobody else are provisional, in table and JSON; others' figures stay."""
+    linked = Games({("A", "P", "1-0"): 3, ("P", "A", "1-0"): 1, ("Up", "A", "1-0"): 2})
+    linked.update({("Up", "Down", "1-0"): 2})  # Down is led to the rest by Up alone
+    before = lists.rows(error_bars.of(ordo.rate(pairings.count(linked), ESTIMATED), 0))
+    assert {row.engine + row.mark for row in before} == {"A", "P", "Up>", "Down<"}
+    linked.update({("far", "off", "1-0"): 20})
+    spread = error_bars.of(ordo.rate(pairings.count(linked), ESTIMATED), 0)
+    after = lists.rows(spread)
+    assert after[: len(before)] == before
+    assert [(row.engine, row.rank, row.rating, row.mark) for row in after[len(before) :]] == [
+        ("far", None, None, ""),
+        ("off", None, None, ""),
+    ]
+    told = {row["engine"]: row for row in lists.as_json(spread)["ratings"]}
+    assert (told["far"]["provisional"], told["far"]["rating"]) == (True, None)
+
+
+def test_where_all_won_or_lost_everything_one_group_has_bounds() -> None:
+    """It is the largest, else the anchor's; the others are provisional."""
+    games = Games({("a", "b", "1-0"): 2, ("c", "d", "1-0"): 2, ("c", "e", "1-0"): 2})
+    counted = pairings.count(games)
+    rated = ordo.rate(counted, ordo.Settings())
+    assert [rated.rating(name) is None for name in "abcde"] == [True, True, False, False, False]
+    anchored = ordo.rate(counted, ordo.Settings(anchor="a"))
+    assert [anchored.rating(name) is None for name in "abcde"] == [False, False, True, True, True]
+
+
 def test_who_lost_every_game_stands_before_nobody() -> None:
     """A bound from above is no place: however high it is, who has scored at all is before it."""
     games = Games({("S", "L", "1-0"): 3, ("S", "M", "1-0"): 1, ("M", "N", "1/2-1/2"): 2})
