@@ -74,6 +74,7 @@ def test_each_broken_rule_is_named(tmp_path: pathlib.Path) -> None:
         "bestmove": "ok: e2e4",
         "info": "failed: pv e2e4 e2e4: e2e4 is not legal",
         "searchmoves": "warning: played e2e4",
+        "busy-isready": "failed: bestmove e2e4 before stop",
         "infinite": "failed: bestmove e2e4 before stop",
         "ponderhit": "failed: bestmove e2e4 before ponderhit",
         "black": "failed: 'bestmove e2e4' is no legal move",
@@ -107,6 +108,52 @@ def test_a_failed_check_is_exit_code_3_with_what_was_said(tmp_path: pathlib.Path
     assert "< bestmove e2e4" in done.stdout
     failures = ET.parse(tmp_path / "e.xml").getroot().findall("testcase/failure")
     assert any("> go infinite" in (failure.text or "") for failure in failures)
+
+
+DEAF = """
+import sys, time
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ["uci"]:
+        print("id name Deaf")
+        print("option name Ponder type check default false")
+        print("uciok")
+    elif words[:1] == ["isready"]:
+        print("readyok")
+    elif words[:1] == ["go"]:
+        time.sleep(0.6)  # longer than the checks wait for a bestmove that must not come
+        print("info depth 1 score mate 12 pv a1a8")
+        print("bestmove a1a8")
+    elif words[:1] == ["quit"]:
+        sys.exit()
+    sys.stdout.flush()
+"""
+
+
+def test_who_hears_nothing_while_it_thinks_passes_no_check_of_that(tmp_path: pathlib.Path) -> None:
+    """What comes behind its search's own end is no answer: neither readyok nor bestmove."""
+    program = tmp_path / "deaf.py"
+    program.write_text(DEAF)
+    found = findings([sys.executable, "-S", str(program)], tmp_path)
+    assert found["busy-isready"].startswith("failed: bestmove a1a8 before stop: readyok came when")
+    assert found["infinite"].startswith("skipped: not known: it does not answer while it thinks")
+    assert found["ponderhit"].startswith("skipped: not known: it does not answer while it thinks")
+    assert found["mate"] == "warning: no score mate 1", "mate 12 is another one"
+
+
+@pytest.mark.parametrize("protocol", ["uci", "xboard"])
+def test_who_does_not_speak_the_protocol_fails_once(tmp_path: pathlib.Path, protocol: str) -> None:
+    """The other checks are not tried, each would wait for as long."""
+    program = tmp_path / "mute.py"
+    program.write_text("import sys\nfor line in sys.stdin:\n    pass\n")
+    words = [sys.executable, "-S", str(program)]
+    checks = engine_check.PROTOCOLS[protocol](words, tmp_path, 0.5, {})
+    first, *others = checks.run()
+    assert first.state == "failed"
+    assert len(others) == len(checks.RULES) - 1
+    assert {(other.state, other.words) for other in others} == {
+        ("skipped", f"not tried: {first.name} failed")
+    }
 
 
 CRASHING = """

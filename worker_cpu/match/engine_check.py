@@ -33,6 +33,7 @@ LONGEST = 300  # characters kept of a line of the engine's; what was sent can be
 SHORT_MS = 100  # a search that is long enough to be a search
 LOOK = 0.05  # s between two looks whether an engine that writes to stderr has ended
 ALONE = 0.3  # s without an answer, where none may come
+AT_ONCE = 1.0  # s: an engine that heard stop answers within milliseconds, on a busy machine later
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R6K w - - 0 1"
 MATED = "R5k1/5ppp/8/8/8/8/8/7K b - - 0 1"
 STALEMATE = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
@@ -237,12 +238,17 @@ class _Checks:
         self._command, self._home, self._patience = command, home, patience
         self._settings = settings
         self._running: Talk | None = None
+        self._no_protocol = ""  # why nothing else can be checked
 
     def run(self) -> Iterator[Finding]:
         """Do all checks; yield what each found."""
         try:
             for name, rule in self.RULES.items():
-                yield self._check(name, rule)
+                if self._no_protocol:
+                    why = f"not tried: {self._no_protocol}"
+                    yield Finding(name, rule, "skipped", why)
+                else:
+                    yield self._check(name, rule)
         finally:
             self._close()
 
@@ -262,6 +268,8 @@ class _Checks:
         else:
             silent = False
         talk = () if self._running is None else self._running.talk()
+        if silent and name == next(iter(self.RULES)):
+            self._no_protocol = f"{name} failed"
         if silent or (state == "failed" and self._running is not None):
             self._close()
         return Finding(name, rule, state, message, talk)
@@ -311,6 +319,7 @@ class UciChecks(_Checks):
     }
 
     options: tuple[uci.Option, ...] = ()
+    _listens = False  # while it thinks: without that, its answer to stop may be its search's end
 
     def check_handshake(self) -> str:
         """``uci`` … ``uciok``."""
@@ -405,11 +414,12 @@ class UciChecks(_Checks):
         """``isready`` is answered at once, with the search going on."""
         talk = self._ready()
         talk.send("position startpos", "go infinite", "isready")
-        lines = talk.word("readyok")
+        if early := _moves(talk.word("readyok")):
+            raise _FailedError(f"{early[0]} before stop: readyok came when it had stopped thinking")
         talk.send("stop")
-        if not _moves(lines):
-            talk.word("bestmove")
+        talk.word("bestmove")
         self._sync()
+        self._listens = True
         return ""
 
     def check_infinite(self) -> str:
@@ -418,9 +428,14 @@ class UciChecks(_Checks):
         talk.send("position startpos", "go infinite")
         if early := _moves(talk.said(ALONE)):
             raise _FailedError(f"{early[0]} before stop")
+        began = time.monotonic()
         talk.send("stop")
         lines = talk.word("bestmove")
+        spent = time.monotonic() - began
         self._sync()
+        self._heard("stop")
+        if spent > AT_ONCE:
+            raise _WarningError(f"{lines[-1]} {spent:.2f} s after stop")
         return lines[-1]
 
     def check_ponderhit(self) -> str:
@@ -437,6 +452,7 @@ class UciChecks(_Checks):
         lines = talk.word("bestmove")
         talk.send("setoption name Ponder value false")
         self._sync()
+        self._heard("ponderhit")
         return lines[-1]
 
     def check_black(self) -> str:
@@ -454,7 +470,7 @@ class UciChecks(_Checks):
         board.push_uci(move)
         if not board.is_checkmate():
             raise _FailedError(f"{move} does not mate; a1a8 does")
-        if not any("mate 1" in line for line in lines):
+        if not any("mate 1 " in f"{line} " for line in lines):
             raise _WarningError("no score mate 1")
         line = [fields for text in lines if "pv" in (fields := text.split())][-1:]
         ended = (
@@ -528,7 +544,7 @@ class UciChecks(_Checks):
         self._ready().send("setoption name MultiPV value 2")
         _, lines = self._think(chess.Board(), "go depth 4")
         self._talk.send("setoption name MultiPV value 1")
-        if not any("multipv 2" in line for line in lines):
+        if not any("multipv 2 " in f"{line} " for line in lines):
             raise _FailedError("no info line with multipv 2")
         return ""
 
@@ -575,6 +591,14 @@ class UciChecks(_Checks):
     def _talk(self) -> Talk:
         assert self._running is not None
         return self._running
+
+    def _heard(self, word: str) -> None:
+        """Skip a check that an engine which reads nothing while it thinks would pass, too."""
+        if not self._listens:
+            raise _SkippedError(
+                f"not known: it does not answer while it thinks, so its bestmove behind {word} may"
+                " be its search's own end"
+            )
 
     def _offers(self, name: str) -> bool:
         return any(option.name.lower() == name.lower() for option in self.options)
