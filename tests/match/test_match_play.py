@@ -217,6 +217,7 @@ def test_an_illegal_move_is_told_with_its_position(tmp_path: pathlib.Path) -> No
     board = chess.Board(game["position"])
     assert (board.turn, board.fullmove_number) == (chess.WHITE, game["plies"] // 2 + 1)
     assert f"Fault in game 1: Bad: illegal move {game['note']} in {board.fen()}" in out
+    assert re.search(r"^Bad lost \d by an illegal move or claim$", out, re.MULTILINE)
 
 
 def test_json_has_every_number(tmp_path: pathlib.Path) -> None:

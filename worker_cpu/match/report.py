@@ -277,7 +277,11 @@ def _ranking(table: standings.Standings) -> list[str]:
 def _faults(table: standings.Standings) -> list[str]:
     lines = []
     for engine, name in enumerate(table.names):
-        seen = [f"{count} by {kind}" for kind, count in table.faults(engine).items() if count]
+        seen = [
+            f"{count} by {'an illegal move or claim' if kind == 'illegal' else kind}"
+            for kind, count in table.faults(engine).items()
+            if count
+        ]
         lines += [f"{name} lost {', '.join(seen)}"] if seen else []
     return ["", *lines] if lines else []
 
