@@ -568,6 +568,18 @@ def test_a_match_is_corrected_pair_by_pair(tmp_path: Path) -> None:
     assert driver.resumed(played).play().state.events["final"].rows[0].half_points == 13
 
 
+def test_a_refusal_speaks_of_one_round_as_of_one(tmp_path: Path) -> None:
+    """Only the rounds that are paired already are named, and one of them is no `rounds`."""
+    whole = driver.season_text(engines=6).replace(
+        'format = { kind = "round-robin", double_rounds = 1 }',
+        'format = { kind = "swiss", rounds = 3 }',
+    )
+    played = driver.Driver.launched(driver.load(tmp_path, whole)).play(4)
+    driver.paused(played)
+    with pytest.raises(errors.RefusedError, match=r"^round 2 of league was paired on the result"):
+        corrections.adjudicate(played.state, "league.1", "1/2-1/2", *WHY)
+
+
 @pytest.mark.parametrize(
     ("number", "first"), [(1, 5), (4, 5), (5, 7), (6, 7), (7, 10), (9, 10), (10, 13), (14, 16)]
 )

@@ -194,8 +194,9 @@ def refuse_later_rounds(
     built = sorted(number for number in paired if number >= first)
     if built:
         rounds = ", ".join(map(str, built))
+        many, was = ("", "was") if len(built) == 1 else ("s", "were")
         raise errors.RefusedError(
-            f"rounds {rounds} of {event.id} were paired on the result of {game.id};"
+            f"round{many} {rounds} of {event.id} {was} paired on the result of {game.id};"
             " adjudicate games of the latest round instead"
         )
 
