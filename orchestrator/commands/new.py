@@ -92,6 +92,12 @@ def new(
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     _refuse_taken(file)
     asks = sys.stdin.isatty() and not yes
+    if not asks and not yes:
+        click.echo(
+            "No terminal, so nothing is asked: what no option says is the usual (the answers as"
+            " options: `farm season new --help`)",
+            err=True,
+        )
     here = starts.Programs(quiet=as_json)
     given = Given(name, engines, kind, games, time, final)
     _write(file, _answers(file, given, _Asker(asks=asks), here), here, as_json=as_json)

@@ -210,6 +210,15 @@ def test_what_cannot_be_is_refused_and_nothing_is_left(
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+def test_answers_on_a_pipe_are_not_passed_over_without_a_word(tmp_path: pathlib.Path) -> None:
+    """Without a terminal nothing is asked, and that is said; --yes wants it, and hears nothing."""
+    words = ("--engines", "a,b", "--format", "match", "--json")
+    said = made(tmp_path, *words)
+    assert "No terminal, so nothing is asked" in said
+    (tmp_path / "my-cup.toml").unlink()
+    assert "No terminal" not in made(tmp_path, *words, "--yes")
+
+
 def test_a_file_that_is_there_stays(tmp_path: pathlib.Path) -> None:
     """Nobody's season is written over, and no book either."""
     (tmp_path / "books").mkdir()
