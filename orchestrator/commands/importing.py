@@ -53,7 +53,8 @@ def import_(
     preview, with --file even before the launch: a season that was launched keeps its format. Of
     what would be refused it exits 3, too.
     Refused as a whole if any game contradicts the schedule or the rules; doubts (time control,
-    adjudication, opening of a reverse game) are refused unless you --insist.
+    adjudication, opening of a reverse game, a game that the season has already) are refused unless
+    you --insist.
 
     Example: farm import before-the-move.pgn --dry-run; then with --by anna --reason "new hall"
     """

@@ -4,7 +4,8 @@ Each recorded game must be the next one of the schedule: its engines by id, name
 the names the operator gives, its colours, its place in the order of play. What contradicts
 the schedule or the rules of chess is refused, always and as a whole; what raises a doubt
 (another time control, an end that the event's rules do not reproduce, a reverse game with
-another opening) only unless the operator insists, and then stands in the journal.
+another opening, a game that the season has already) only unless the operator insists, and then
+stands in the journal.
 
 Pure: a copy of the season goes on under the same ``decide`` as the farm's, so a file may
 hold several rounds and events, and the journal gets pairings and rankings in between as ever.
@@ -102,6 +103,8 @@ class _Import:
 
     def __init__(self, state: season_state.SeasonState, source: Source, now_ms: int) -> None:
         self._state, self._source, self._now_ms = state, source, now_ms
+        # Alike moves are no sign of a twin: engines repeat short games, in one file, too.
+        self._had = [game for game in state.games.values() if game.finished is not None]
         self._drafts: list[contract.Draft] = []
         self._batch: list[amendment_entries.Imported] = []
         self._doubts: list[str] = []
@@ -113,7 +116,7 @@ class _Import:
             return Plan(lines, [], (self._names_hint(recorded),))
         hints: list[str] = []
         for game, text in recorded:
-            line = self._line(game)
+            line = self._line(game, text)
             lines.append(line)
             if line.problem:
                 if not line.game:
@@ -170,7 +173,7 @@ class _Import:
         fitting = _fitting(event, pairs[: len(event.order)])
         return [] if fitting is None else [fitting]
 
-    def _line(self, game: reading.Game) -> Line:
+    def _line(self, game: reading.Game, text: str) -> Line:
         line = Line(game.number, game.white, game.black, game.tags["Result"])
         due = self._matched(game)
         if isinstance(due, str):
@@ -178,8 +181,26 @@ class _Import:
             return line
         line.game = due.id
         line.problem = self._contradiction(game, due)
-        line.doubts = tuple(self._doubts_of(game, due)) if not line.problem else ()
+        line.doubts = (
+            () if line.problem else (*self._twin(game, text, due), *self._doubts_of(game, due))
+        )
         return line
+
+    def _twin(self, game: reading.Game, text: str, due: events.Game) -> Iterator[str]:
+        """Yield the doubt that the season had this game before the import: same text, or time."""
+        here = self._finished(game, text, due)
+        times = record.moment_ms(game.tags.get("GameStartTime", "")) == here.started_ms
+        for had in self._had:
+            there = had.finished
+            if there is None or (had.white, had.black) != (due.white, due.black):
+                continue
+            if there.record_sha256 == here.record_sha256:
+                yield f"the season has it already as {had.id}: the same text was imported"
+                return
+            told = (there.started_ms, there.ended_ms, there.plies)
+            if times and told == (here.started_ms, here.ended_ms, here.plies):
+                yield f"the season has it already as {had.id}: the same players, times and length"
+                return
 
     def _matched(self, game: reading.Game) -> events.Game | str:
         """Return the next game of the schedule if it is this one, else why it is not."""

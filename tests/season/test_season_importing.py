@@ -230,6 +230,21 @@ def test_doubts_are_named_and_journaled(tmp_path: Path) -> None:
     )
 
 
+def test_a_game_that_the_season_has_is_a_doubt(tmp_path: Path) -> None:
+    """Games imported twice are doubted as a whole; two games alike in one file are not."""
+    played = paused(tmp_path, driver.season_text(double_rounds=2))
+    size = len(played.state.events["league"].order) // 2
+    first = due(played, ["1-0"] * size)
+    played.append(planned(played, first).drafts)
+    again = due(played, ["1-0"] * size)
+    assert again == first  # the second cycle has the pairs of the first in the same order
+    doubts = planned(played, again).doubts
+    assert doubts[0] == "game 1: the season has it already as league.1: the same text was imported"
+    assert len(doubts) == size
+    both = paused(tmp_path, driver.season_text(double_rounds=2))
+    assert planned(both, first + again).doubts == []
+
+
 def test_the_rules_own_end_of_a_game_is_no_doubt(tmp_path: Path) -> None:
     """A game that this event's most moves ended is imported without a question."""
     text = driver.season_text().replace("promote =", "adjudication = { max_moves = 2 }\npromote =")
