@@ -55,11 +55,12 @@ def audit(
 
     With --season, each file is an event of that season file (give the option again for another
     one), or a record of such events: its field, pairings, openings, clocks and playoffs are
-    predicted from the file and compared.
+    predicted from the file and compared. The other options go with --rules alone.
 
     Example: farm audit TCEC_Season_19_-_League_3.pgn.gz --rules s17 --draw-cp 15
     """
     if seasons:
+        _refuse_options(options)
         _seasons(pgn, seasons, as_json=as_json)
         return
     if options["name"] is None:
@@ -73,6 +74,17 @@ def audit(
     if broken:
         text = f"{len(broken)} of {len(games) + len(broken)} games cannot be read (named above)"
         raise errors.UsageError(f"{text}. Fix the PGN and run the audit again")
+
+
+def _refuse_options(options: dict[str, Any]) -> None:
+    """Refuse beside --season what only --rules reads: a season's file says it all itself."""
+    words = {"name": "rules", "kind": "format"}
+    set_ones = [name for name, value in options.items() if value not in (None, "", False)]
+    if given := [f"--{words.get(name, name).replace('_', '-')}" for name in set_ones]:
+        raise errors.UsageError(
+            f"{', '.join(given)}: not beside --season, which compares with the file and knows no"
+            " withdrawal. Without --season: `farm season audit PGN --rules NAME --exclude ENGINES`"
+        )
 
 
 def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: bool) -> None:

@@ -209,5 +209,8 @@ def test_games_that_end_otherwise_than_the_rules_say_are_told(tmp_path: Path) ->
     )
     told = testing.CliRunner().invoke(commands.farm, ["audit", "--season", "season27", str(pgn)])
     assert "game 1: does not end as the rules say" in told.output
+    words = ["audit", "--season", "season27", "--exclude", "ice4", str(pgn)]
+    refused = testing.CliRunner().invoke(commands.farm, words)
+    assert (refused.exit_code, "--exclude: not beside --season" in refused.output) == (2, True)
     bare = testing.CliRunner().invoke(commands.farm, ["audit", str(pgn)])
     assert "--rules or --season is needed" in bare.output
