@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import pathlib
 import time
@@ -13,10 +14,11 @@ import rich.table
 
 from orchestrator import contract
 from orchestrator.audit import reading, reasons
-from orchestrator.commands import common, launch, season_change, shell_offers
+from orchestrator.commands import change_words, common, launch, season_change, shell_offers
 from orchestrator.common import errors, output
 from orchestrator.ledger import api
 from orchestrator.ops import import_games
+from orchestrator.season import consequences
 from orchestrator.season.file import load
 from orchestrator.season.fold import disqualification, state
 
@@ -80,7 +82,7 @@ def import_(
         return [api.Settle(now.launched.id, game) for game in plans[-1].games]
 
     done = act.change_at(change, settled, unoffered=True)
-    _show(done.before, plans[-1], source, len(recorded), act, insist=insist)
+    _show(done.before, plans[-1], source, done.change, len(recorded), act, insist=insist)
     done.require_allowed()
 
 
@@ -102,8 +104,10 @@ def _of_file(
             " --dry-run, and without --season"
         )
     season = season_simulation.Simulation.launched(load.load(launch.season_file(file)), 0).state
-    plan = import_games.plan(season, recorded, source, time.time_ns() // 1_000_000)
-    _show(season, plan, source, len(recorded), act, insist=insist)
+    now_ms = time.time_ns() // 1_000_000
+    plan = import_games.plan(season, recorded, source, now_ms)
+    change = consequences.of(season, plan.drafts, now_ms)
+    _show(season, plan, source, change, len(recorded), act, insist=insist)
 
 
 def _read(path: pathlib.Path) -> tuple[list[tuple[reading.Game, str]], str]:
@@ -140,6 +144,7 @@ def _show(
     before: state.SeasonState,
     plan: import_games.Plan,
     source: import_games.Source,
+    change: consequences.Consequences,
     games: int,
     act: season_change.Act,
     *,
@@ -156,6 +161,7 @@ def _show(
         "hints": list(plan.hints),
         "not_read_on": games - len(plan.lines),
         "follows": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds[1:])},
+        "changes": change.as_json(),
     }
     if act.as_json:
         common.print_json(report)
@@ -167,6 +173,9 @@ def _show(
     if not act.as_json:
         verb = act.tense("would be imported", "are imported")
         click.echo(f"{games} games {verb}; SHA-256 of {source.file} {source.sha256}")
+        others = dataclasses.replace(change, games=())  # the table has the games
+        for line in change_words.lines(others, dry_run=act.dry_run):
+            click.echo(output.plain(line))
 
 
 def _table(plan: import_games.Plan) -> rich.table.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import rich.console
@@ -38,7 +38,7 @@ _NOTE = 80  # characters in *How* behind the verdict; --json has all
 _NARROW_HEADS = ("Game", "White", "Black", "Result", "How", "Start")
 _UNDECIDED = "not decided"
 _CAPTIONS = {  # beneath a table, by what decided a place of it
-    season_standings.EXCLUDED: "excluded: its games are annulled and count for nobody",
+    season_standings.EXCLUDED: "excluded: its games (in brackets) are annulled, count for nobody",
     _UNDECIDED: f"{_UNDECIDED}: level, and nothing depends on it",
 }
 
@@ -206,8 +206,8 @@ class Standings:
 
 def _crosstable_width(view: Mapping[str, Any]) -> int:
     """Return the room that results need, with rules and padding; long rows of them fold."""
-    columns = zip(*(row["results"] for row in view["rows"]), strict=True)
-    longest = (max(len(cell or "") for cell in column) for column in columns)
+    columns = zip(*(_cells(view, row) for row in view["rows"]), strict=True)
+    longest = (max(map(len, column)) for column in columns)
     return sum(3 + max(2, min(_FOLDED, cells)) for cells in longest)
 
 
@@ -229,11 +229,18 @@ def _standings(view: Mapping[str, Any], *, crosstable: bool) -> rich.table.Table
         table.add_column(str(number), overflow="fold")
     table.add_column("Decided by", no_wrap=crosstable, overflow="fold")
     for position, row in enumerate(rows, start=1):
-        cells = ["·" if cell is None else cell for cell in row["results"]] if crosstable else []
+        cells = list(_cells(view, row)) if crosstable else []
         table.add_row(*_standing(position, row, criteria), *cells, _decided(view, row))
     decided = {_decided(view, row) for row in rows}
     table.caption = "; ".join(text for word, text in _CAPTIONS.items() if word in decided) or None
     return table
+
+
+def _cells(view: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the cells of a line; those of an engine that is out stand in brackets."""
+    for against, cell in zip(view["rows"], row["results"], strict=True):
+        out = season_standings.EXCLUDED in (row["decided_by"], against["decided_by"])
+        yield "·" if cell is None else f"({cell})" if cell and out else cell
 
 
 def _points(view: Mapping[str, Any]) -> rich.table.Table:
@@ -319,7 +326,8 @@ def _game(row: Mapping[str, Any]) -> list[str]:
     if row["result"] is not None:
         took = wording.duration(row["duration_seconds"])
         details = verdict.with_note(row["details"], rich.markup.escape(_short(row["note"])))
-        end = [row["result"], details, str(row["plies"])]
+        result = f"({row['result']})" if row["annulled"] else row["result"]
+        end = [result, details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]
     if row["running"]:
         return [*pairing, "*", "being played", "", moment(row["started_ms"]), ""]

@@ -46,6 +46,8 @@ _BACK: Final[Mapping[str, str]] = {
     amendment_entries.GATE_MOVED: "`farm season amend gate`, until the gate is open",
     amendment_entries.BOOK_MENDED: "`farm season amend book`, for games that are not played yet",
     amendment_entries.AWAY_POLICY_SET: "`farm season amend away-policy`",
+    amendment_entries.GAMES_IMPORTED: "`farm game replay` has a game played, `farm game adjudicate`"
+    " gives it another result",
     amendment_entries.HOST_AWAY: "`farm season amend host --back`",
     amendment_entries.HOST_BACK: "`farm season amend host --away`",
     engine_update_entries.ENGINE_UPDATED: "`farm engine update`, until its event begins",

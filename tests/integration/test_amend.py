@@ -220,6 +220,8 @@ def test_games_are_imported_and_archived(ledger: store.RedisLedger, tmp_path: pa
     path = old_pgn(offered(ledger), "league.3", tmp_path / "old.pgn")
     preview = farm("import", path, "--dry-run")
     assert "would be imported" in preview
+    assert "points: " in preview
+    assert "it can be taken back: `farm game replay`" in preview
     assert common.fold(ledger, "test").game("league.3").open
     farm("import", path, code=2)
     farm("resume")

@@ -275,9 +275,13 @@ def test_three_crashes_disqualify(tmp_path: Path) -> None:
     assert last.tiebreaks[model.Criterion.CRASHES] == 3
     assert all(row.half_points == row.games == 8 for row in league.rows[:3])
     assert season.state.finished
-    assert "annulled and count for nobody" in shown_standings(
-        views.standings(season.state, "league")
-    )
+    told = shown_standings(views.standings(season.state, "league"))
+    assert "excluded: its games (in brackets) are annulled" in told
+    ranked = [[cell.strip() for cell in line.split("│")[-6:-2]] for line in told.splitlines()]
+    crosses = [cells for cells in ranked if "·" in cells]
+    assert all(cells[-1].startswith("(") for cells in crosses[:3])
+    assert all(cell.startswith("(") for cell in crosses[3][:3])
+    assert not any(cell.startswith("(") for cells in crosses[:3] for cell in cells[:3])
     shown = {row["game"]: row for row in views.schedule(season.state, "league", 0)}
     assert all(shown[game]["annulled"] and shown[game]["result"] for game in fact["annulled"])
     assert all(shown[game]["cancelled"] and not shown[game]["result"] for game in fact["cancelled"])
