@@ -113,7 +113,7 @@ def _engine(
         for record in play([order], hall, url):
             whole = record.outcome.ending is contract.Ending.MAX_MOVES
             status = "ok" if whole else "failed"
-            outcome = record.white.id_name if whole else _lost(record)
+            outcome = (record.white.id_name or "it gives no name") if whole else _lost(record)
             lowered = [
                 f"{option.name}: {option.remark}"
                 for option in record.white.options
