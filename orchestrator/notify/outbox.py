@@ -1,5 +1,6 @@
-"""What is still to be told: kept on disk, so that a restart tells nothing twice and nothing not.
+"""The notices that are still to be sent, on disk: a restart loses none and sends none again.
 
+A kill repeats at most the message that was being sent: nobody knows whether it arrived.
 A notice leaves the outbox when every channel has it and, where it asks, somebody has
 acknowledged it or what it is about is over.
 """
@@ -19,7 +20,9 @@ from orchestrator.notify import notices
 from orchestrator.season.fold import state as season_state
 
 BEAT_SECONDS = 30.0  # s: an outbox in which nothing changes is touched so often
-REMEMBERED = 500  # ids of notices by time that were told: a host's, a deadline's
+# Ids of the newest notices, sent or not: what each look finds again, as a silent host or a deadline
+# that is near, is no new notice.
+REMEMBERED = 500
 
 
 class Waiting(contract.Message):

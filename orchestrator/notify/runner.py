@@ -149,34 +149,39 @@ class Runner:
             self._box.close(f"silent:{host}")
 
     def _send(self, now_ms: int) -> None:
+        """Send each notice by every channel that is due; keep at once what came of it.
+
+        A kill repeats at most the message in flight, however long a channel before it took.
+        """
         for waiting in list(self._box.waiting.values()):
-            self._box.waiting[waiting.id] = sent = self._sent(waiting, now_ms)
             wanted = [
                 channel for channel in self._settings.channel if channel.wants(waiting.notice)
             ]
+            sent = waiting
+            for channel in wanted:
+                if self._due(waiting, channel.name, now_ms):
+                    self._box.waiting[waiting.id] = sent = self._sent(sent, channel, now_ms)
+                    self._box.save()
             whole = all(channel.name in sent.sent_ms for channel in wanted)
             if whole and not waiting.notice.asks:
                 del self._box.waiting[waiting.id]
 
-    def _sent(self, waiting: outbox.Waiting, now_ms: int) -> outbox.Waiting:
-        """Send a notice by every channel that is due; return it with what came of it."""
-        wanted = (channel for channel in self._settings.channel if channel.wants(waiting.notice))
-        due = [channel for channel in wanted if self._due(waiting, channel.name, now_ms)]
-        if not due:
-            return waiting  # as it is: a look that tries nothing must not put off the next try
+    def _sent(
+        self, waiting: outbox.Waiting, channel: settings.Channel, now_ms: int
+    ) -> outbox.Waiting:
+        """Send a notice by a channel; return it with what came of it."""
         sent, failed = dict(waiting.sent_ms), dict(waiting.failed)
-        for channel in due:
-            try:
-                subject, body = templates.render(waiting.notice, self._settings.templates)
-                again = "Reminder: " if channel.name in sent else ""
-                channels.send(channel, waiting.notice, again + subject, body)
-            except errors.FarmError as error:
-                failed[channel.name] = str(error)
-                log.warning("notice.failed", channel=channel.name, error=str(error))
-            else:
-                sent[channel.name] = now_ms
-                failed.pop(channel.name, None)
-                log.info("notice.sent", channel=channel.name, notice=waiting.id)
+        try:
+            subject, body = templates.render(waiting.notice, self._settings.templates)
+            again = "Reminder: " if channel.name in sent else ""
+            channels.send(channel, waiting.notice, again + subject, body)
+        except errors.FarmError as error:
+            failed[channel.name] = str(error)
+            log.warning("notice.failed", channel=channel.name, error=str(error))
+        else:
+            sent[channel.name] = now_ms
+            failed.pop(channel.name, None)
+            log.info("notice.sent", channel=channel.name, notice=waiting.id)
         return waiting.model_copy(update={"sent_ms": sent, "failed": failed, "tried_ms": now_ms})
 
     def _due(self, waiting: outbox.Waiting, channel: str, now_ms: int) -> bool:

@@ -9,6 +9,7 @@ import http.server
 import json
 import pathlib
 import socketserver
+import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from twins import memory
 from orchestrator import commands, contract
 from orchestrator.commands import common, launch
 from orchestrator.common import errors
-from orchestrator.ledger import api, farm_journal, lanes, submissions, vitals
+from orchestrator.ledger import api, farm_journal, lanes, store, submissions, vitals
 from orchestrator.notify import channels as sending
 from orchestrator.notify import notices, outbox, runner, settings, templates
 from orchestrator.season.file import load
@@ -510,3 +511,54 @@ def test_the_end_of_a_test_match_is_told_once(
     assert len(subjects) == 1
     assert "Subject: dev-1: H1 accepted" in subjects[0]
     assert "Dev - Base" in subjects[0]
+
+
+class _Deadly(http.server.BaseHTTPRequestHandler):
+    """A webhook in whose fourth answer the notifier is killed."""
+
+    taken: ClassVar[list[tuple[str, str]]] = []
+    notifier: ClassVar[subprocess.Popen[bytes]]
+
+    def do_POST(self) -> None:
+        """Keep who was told of which match; kill who sent the fourth."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.taken.append((self.path, body["facts"]["match"]))
+        if len(self.taken) == 4:
+            self.notifier.kill()
+            self.notifier.wait()
+            return
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_notifier_that_is_killed_repeats_the_message_it_was_sending_and_no_other(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Two notices for two channels: after a kill in the fourth message the fourth comes again."""
+    _Deadly.taken.clear()
+    with harness.Redis(tmp_path / "redis") as redis, listening(_Deadly) as port:
+        channel = '[[channel]]\nkind = "webhook"\nname = "{0}"\nurl = "http://127.0.0.1:{1}/{0}"\n'
+        text = "".join(channel.format(name, port) for name in "ab")
+        (tmp_path / "notify.toml").write_text(text)
+        environment = harness.without_farm() | {
+            "FARM_REDIS_URL": redis.url,
+            "FARM_DATA": str(tmp_path),
+        }
+        notify = ("notify", "run", "--once")
+        first = harness.run_farm(environment, *notify)
+        assert first.returncode == 0, first.stderr
+        with store.connect(redis.url) as ledger:
+            for name in ("dev-1", "dev-2"):
+                facts = {"match": name, "engines": ["Dev", "Base"], "why": "over", "score": ""}
+                farm_journal.append(ledger, contract.Draft(lanes.ENDED, facts), "op")
+        command = [str(harness.PROGRAM), *notify]
+        with subprocess.Popen(command, env=environment) as _Deadly.notifier:
+            pass
+        assert len(_Deadly.taken) == 4, "killed before it could send"
+        again = harness.run_farm(environment, *notify)
+        assert again.returncode == 0, again.stderr
+    messages = [("/a", "dev-1"), ("/b", "dev-1"), ("/a", "dev-2"), ("/b", "dev-2")]
+    assert _Deadly.taken == [*messages, messages[-1]]
