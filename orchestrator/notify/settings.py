@@ -33,7 +33,7 @@ name = "chat"
 url_file = "/etc/farm/notify/webhook-url"       # Discord, Slack, Google Chat, Teams: by their host
 # service = "mattermost"                        # others by name; "farm": all facts as JSON
 secret_file = "/etc/farm/notify/webhook-secret" # signs the body: X-Farm-Signature
-only = ["event-over", "season-over"]
+only = ["event-over", "season-over"]            # kinds: docs/operating.md, Notices
 """
 
 
@@ -105,7 +105,8 @@ class Settings(contract.Message):
 def load(path: pathlib.Path) -> Settings:
     """Read the file; raise ``UsageError`` with the place that is wrong."""
     try:
-        return Settings.model_validate(bounds.toml(path))
+        read = Settings.model_validate(bounds.toml(path))
+        _check_templates(path, read.templates)
     except FileNotFoundError as error:
         raise errors.UsageError(
             f"{path} does not exist; `farm notify example > {path}` writes one to begin with (on"
@@ -117,6 +118,20 @@ def load(path: pathlib.Path) -> Settings:
         raise errors.UsageError(f"{path}: {where}: {first['msg']}") from error
     except bounds.DAMAGED as error:  # also what is no TOML, or no UTF-8
         raise errors.UsageError(f"{path} cannot be read: {errors.reason(error)}") from error
+    return read
+
+
+def _check_templates(path: pathlib.Path, directory: pathlib.Path | None) -> None:
+    """Raise ``UsageError`` for a folder of texts that is not there, or a text of no kind."""
+    if directory is None:
+        return
+    if not directory.is_dir():
+        raise errors.UsageError(f"{path}: templates: no folder {directory}")
+    kinds = {kind.value for kind in notices.Kind}
+    if strange := sorted(file for file in directory.glob("*.txt") if file.stem not in kinds):
+        raise errors.UsageError(
+            f"{path}: templates: {strange[0]} is no kind's; kinds: {', '.join(notices.Kind)}"
+        )
 
 
 def secret(path: pathlib.Path | None) -> str:

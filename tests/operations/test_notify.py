@@ -8,6 +8,7 @@ import hmac
 import http.server
 import json
 import pathlib
+import re
 import socketserver
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 import click.testing
 import harness
 import pytest
+import watched_run
 from twins import memory
 
 from orchestrator import commands, contract
@@ -342,6 +344,43 @@ def test_each_kind_has_words_without_gaps(kind: notices.Kind, tmp_path: pathlib.
     assert "$" not in subject + body
     (tmp_path / f"{kind.value}.txt").write_text("Own $season\n\nBody $nobody\n")
     assert templates.render(notice, tmp_path) == ("Own SEASON", "Body $nobody\n")
+
+
+def test_the_manual_lists_every_kind_and_which_are_repeated() -> None:
+    """A table in docs/operating.md: the names that `only` and files of texts want."""
+    section = (watched_run.ROOT / "docs" / "operating.md").read_text().split("## Notices\n")[1]
+    rows = re.findall(r"^\| `([\w-]+)` \|.*\| ([^|]*) \|$", section.split("\n## ")[0], re.MULTILINE)
+    assert [kind for kind, _ in rows] == [kind.value for kind in notices.Kind]
+    repeated = {kind for kind, repeats in rows if repeats != "no"}
+    assert repeated == {kind.value for kind in notices.ASKING}
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("crashes.txt", r"texts/crashes\.txt is no kind's; kinds: .*second-crash.*test-waits"),
+        ("crash.txt", ""),
+        ("crash.txt~", ""),
+        (None, "templates: no folder .*texts"),
+    ],
+)
+def test_a_file_of_texts_that_nobody_would_read_is_refused(
+    file: str | None, words: str, tmp_path: pathlib.Path
+) -> None:
+    """By its name, with those that are allowed, as soon as the settings are read."""
+    if file is not None:
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts" / file).write_text("Subject\n\nbody\n")
+    path = tmp_path / "notify.toml"
+    with listening(_Hook) as port:
+        path.write_text(
+            f'templates = "{tmp_path}/texts"\n[[channel]]\nkind = "webhook"\nname = "all"\n'
+            f'url = "http://127.0.0.1:{port}/"\n'
+        )
+        asked = ["notify", "test", "--settings", str(path)]
+        done = click.testing.CliRunner().invoke(commands.farm, asked)
+    assert done.exit_code == (errors.UsageError.exit_code if words else 0), done.output
+    assert re.search(words, " ".join(done.output.split())), done.output
 
 
 @pytest.mark.parametrize(
