@@ -1,11 +1,12 @@
 """Words that readers stumbled over, and the plain ones that stand in their place.
 
 Looked for in what people read: help, messages, logs, docstrings and comments of the program,
-the documentation, playbooks and units.
+the documentation, playbooks and units. And the names of local variables that say nothing.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import pathlib
 import re
@@ -27,6 +28,7 @@ PLAIN = {
 }
 WORST = re.compile(rf"\b({'|'.join(PLAIN)})\b", re.IGNORECASE)
 PROGRAM = ("orchestrator", "worker_cpu", "worker_gpu", "scripts")
+NAMELESS = {"found", "told", "known", "one"}  # CONTRIBUTING.md, "The field's terms"
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "ansible/**/*.yml", "deploy/**/*.service")
 # Not words: part of the seed of a draw, so old journals are verified by it; an old module's name.
 EXACT = (":mended:",)
@@ -63,3 +65,25 @@ def test_the_words_are_found() -> None:
     assert WORST.search("Mend its configuration")
     assert WORST.search("a host tells of itself")
     assert not WORST.search("amended recommended indeed")
+
+
+def test_local_variables_say_what_they_hold() -> None:
+    """No assignment, loop or comprehension of the program binds one of the empty names."""
+    nameless, read = [], 0
+    for package in ("orchestrator", "worker_cpu", "worker_gpu"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            fields = {
+                field.target
+                for part in ast.walk(tree)
+                if isinstance(part, ast.ClassDef)
+                for field in part.body
+                if isinstance(field, ast.AnnAssign)
+            }
+            for name in ast.walk(tree):
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                    read += 1
+                    if name.id in NAMELESS and name not in fields:
+                        nameless.append(f"{path.relative_to(ROOT)}:{name.lineno}: {name.id}")
+    assert read > 1_000, "nearly nothing was read"
+    assert not nameless, f"say what it holds: {nameless}"

@@ -196,7 +196,7 @@ class Store:
                 elif len(path.name) == _DIGITS:
                     stored.append((seen, path))
         total = sum(seen.st_size for seen, _ in stored)
-        for seen, path in sorted(stored, key=lambda one: one[0].st_mtime_ns):
+        for seen, path in sorted(stored, key=lambda entry: entry[0].st_mtime_ns):
             if total <= self._most_bytes:
                 return
             if path.name != kept and not files.is_held(path):

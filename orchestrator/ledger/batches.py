@@ -145,7 +145,7 @@ class RedisBatches:
             raw: Any = self.server.client.zrangebylex(
                 self._keys.tests("queue"), begin, "+", start=0, num=most
             )
-        return [_Place.of(replies.text(one)) for one in raw]
+        return [_Place.of(replies.text(place)) for place in raw]
 
     def _read(self, places: Sequence[_Place]) -> list[tuple[_Place, OpenMatch]]:
         """Return matches by their places; those that were closed meanwhile are left out."""

@@ -18,7 +18,7 @@ from orchestrator.season.fold import entries, events, openings, own_book, pairin
 from orchestrator.season.fold import state as season_state
 
 STATUSES: Final = ("running", "waiting", "paused", "held", "finished", "abandoned")
-SCENARIOS: Final = {one.value: one.name.lower() for one in interruption.Scenario}
+SCENARIOS: Final = {scenario.value: scenario.name.lower() for scenario in interruption.Scenario}
 ORGANIZERS: Final = "decided"  # what they answered
 DURATIONS: Final = (10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 14400.0)  # s
 

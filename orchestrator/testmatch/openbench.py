@@ -330,12 +330,11 @@ def _tuning(link: sqlite3.Connection, test: int) -> tuple[str, ...]:
             ).fetchall()
         )
         words = []
-        for one in listed:
-            kind = "float" if one["is_float"] else "int"
-            numbers = (
-                f"{one[key]:g}" for key in ("start", "min_value", "max_value", "c_end", "r_end")
-            )
-            words += ["--parameter", ",".join((one["name"], kind, *numbers))]
+        keys = ("start", "min_value", "max_value", "c_end", "r_end")
+        for parameter in listed:
+            kind = "float" if parameter["is_float"] else "int"
+            numbers = (f"{parameter[key]:g}" for key in keys)
+            words += ["--parameter", ",".join((parameter["name"], kind, *numbers))]
         if words:
             words += ["--iterations", str(run["iterations"]), "--pairs", str(run["pairs_per"])]
             words += [f"--a-ratio={run['a_ratio']:g}", f"--alpha={run['alpha']:g}"]
@@ -466,11 +465,11 @@ def _classic(tuning: Mapping[str, Any], games: int) -> list[str]:
     iterations = max(1, games // 2)
     listed = spsa.parameters(str(tuning["raw_params"]), "spsa.raw_params")
     words = []
-    for one in listed:
-        numbers = (
-            f"{number:g}" for number in (one.start, one.least, one.most, one.c_end, one.r_end)
-        )
-        words += ["--parameter", ",".join((one.name, "int", *numbers))]
+    for parameter in listed:
+        least, most = parameter.least, parameter.most
+        values = (parameter.start, least, most, parameter.c_end, parameter.r_end)
+        numbers = (f"{value:g}" for value in values)
+        words += ["--parameter", ",".join((parameter.name, "int", *numbers))]
     words += ["--iterations", str(iterations), f"--a-ratio={_number(tuning, 'A') / iterations:g}"]
     return words + [f"--{key}={_number(tuning, key):g}" for key in ("alpha", "gamma")]
 

@@ -197,9 +197,9 @@ class Course:
     @property
     def due(self) -> bool:
         """Say whether later games should be dealt with the present values."""
-        told = self.dealt[-1].done if self.dealt else 0
+        done_at_deal = self.dealt[-1].done if self.dealt else 0
         every = math.ceil(self._tuning.iterations / VALUES)
-        return abs(self.done - told) >= every and self.done < self._tuning.iterations
+        return abs(self.done - done_at_deal) >= every and self.done < self._tuning.iterations
 
     def add(self, game: int) -> None:
         """Take a game that has got a result."""

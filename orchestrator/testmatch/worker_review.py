@@ -236,7 +236,7 @@ class WorkerReview:
     def doubted(self) -> set[str]:
         """Return the owners without whom a verdict must stand, too."""
         evidence = self._residuals.evidence()
-        doubted = {token for token, one in evidence.items() if one.nats >= DOUBT}
+        doubted = {token for token, against in evidence.items() if against.nats >= DOUBT}
         return doubted | {token for token in self._owners if self._wrong(token)}
 
     def lane_runs(self, number: int) -> int:

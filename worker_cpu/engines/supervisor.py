@@ -598,9 +598,9 @@ def fork_into(group: str) -> int:
         return -1
     try:
         # struct clone_args (linux/sched.h): flags, ..., exit_signal, ..., cgroup
-        told = struct.pack("11Q", CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, *[0] * 5, fd)
+        clone_args = struct.pack("11Q", CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, *[0] * 5, fd)
         call = ctypes.PyDLL(None).syscall  # it keeps Python's lock: the copy has no other thread
-        return int(call(ctypes.c_long(CLONE3), told, ctypes.c_size_t(len(told))))
+        return int(call(ctypes.c_long(CLONE3), clone_args, ctypes.c_size_t(len(clone_args))))
     finally:
         os.close(fd)
 

@@ -106,9 +106,9 @@ def read(arguments: Sequence[str]) -> Settings:
         if name in switches.IDLE:
             draft.remarks += [f"-{name}: {switches.IDLE[name]}"] if switches.IDLE[name] else []
         elif name not in switches.READERS:
-            known = [f"-{switch}" for switch in (*switches.READERS, *switches.IDLE)]
+            names = [f"-{switch}" for switch in (*switches.READERS, *switches.IDLE)]
             listed = "those of `farm match -help`, and all that docs/match.md has of both programs"
-            raise cli_values.unknown("farm match", f"-{name}", known, listed)
+            raise cli_values.unknown("farm match", f"-{name}", names, listed)
         else:
             switches.READERS[name](draft, f"-{name}", group)
     return _settings(draft)

@@ -221,9 +221,9 @@ def _by_moves(
     missing = contract.missing_words(values, allowed)
     if missing and values and draft.dialect == "fastchess":
         usual = {word: FASTCHESS_RULES[word] for word in missing}
-        told = ", ".join(f"{word}=" for word in missing)
+        lacking = ", ".join(f"{word}=" for word in missing)
         draft.remarks.append(
-            f"{where} without {told}: {', '.join(usual.values())}, as fastchess has it"
+            f"{where} without {lacking}: {', '.join(usual.values())}, as fastchess has it"
         )
         values |= usual
     else:
@@ -240,8 +240,8 @@ def _by_moves(
 
 def _require(where: str, missing: Sequence[str], allowed: Sequence[str]) -> None:
     if missing:
-        told = ", ".join(f"{word}=" for word in missing)
-        raise cli_values.refuse(where, f"no {told}", ", ".join(allowed))
+        lacking = ", ".join(f"{word}=" for word in missing)
+        raise cli_values.refuse(where, f"no {lacking}", ", ".join(allowed))
 
 
 def _maxmoves(draft: Draft, where: str, group: list[str]) -> None:

@@ -289,8 +289,8 @@ class LaneWorker:
         if isinstance(end, result.Ended):
             spec = self._specs.get((lease.match, lease.run))
             tuning = None if spec is None else spec.tuning
-            told = ((each.option, each.remark) for each in end.unmet)
-            outcome |= {} if tuning is None else {"unmet": tuning.unmet(told)}
+            unmet = ((each.option, each.remark) for each in end.unmet)
+            outcome |= {} if tuning is None else {"unmet": tuning.unmet(unmet)}
         context = {"game": lease.game, "lane": lease.lane, "host": lease.host, "hall": lease.hall}
         text = contract.dumps(context | outcome | {"attempt": lease.attempt, "nps": self.lane.nps})
 
@@ -400,14 +400,14 @@ def _gpu_seats(
 ) -> gpu_seats.GpuSeats:
     """Return where engines may play beside the lane; raise ``UsageError`` for an unknown box."""
     file = configured.boxes if configured.lane_boxes else None
-    known = gpu_hosts.load(file, configured.dead_man_seconds)
-    unknown = [box for box in configured.lane_boxes if box not in known]
+    boxes = gpu_hosts.load(file, configured.dead_man_seconds)
+    unknown = [box for box in configured.lane_boxes if box not in boxes]
     if unknown:
         raise errors.UsageError(
             f"lane {configured.lane}: FARM_LANE_BOXES: found {unknown[0]!r}; allowed: boxes that"
-            f" FARM_BOXES names ({', '.join(known) or 'none'})"
+            f" FARM_BOXES names ({', '.join(boxes) or 'none'})"
         )
-    return gpu_seats.GpuSeats(wishes, known)
+    return gpu_seats.GpuSeats(wishes, boxes)
 
 
 def visible(gpus: Sequence[str]) -> dict[str, str]:
