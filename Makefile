@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: stale quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
+.PHONY: mypy ruff tsc eslint stale quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,11 +29,20 @@ $(VENV)/.dev: requirements-dev.lock requirements.lock pyproject.toml
 	$(EDITABLE)
 	@touch $(VENV)/.farm $@
 
-# What checks the page's scripts, as its lock has it, below the tests of them.
+# What checks the page's scripts, as its lock has it, below the tests of them. One retry, soon: by
+# its own three, npm waits a minute and more where it cannot install at all.
 PAGE := tests/broadcast/page
 $(PAGE)/node_modules/.package-lock.json: $(PAGE)/package-lock.json $(VENV)/.dev
-	$(BIN)/npm ci --loglevel=error --no-audit --no-fund --ignore-scripts --prefix $(PAGE)
+	@$(BIN)/npm ci --loglevel=error --no-audit --no-fund --ignore-scripts --prefix $(PAGE) \
+		--fetch-retries=1 --fetch-retry-mintimeout=1000 || { echo "$$NO_NPM" >&2; exit 1; }
 	@touch $@
+
+define NO_NPM
+npm could not install what checks the page's scripts ($(PAGE)): tsc and eslint were not run.
+Behind a proxy with a certificate of its own: NODE_EXTRA_CA_CERTS=FILE make ...
+mypy, ruff and the tests need no npm: make -k mypy ruff stale; $(BIN)/python -m pytest tests/ROOM
+endef
+export NO_NPM
 
 demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redis, without root
 	@echo "To watch a whole season in minutes, without engines: $(BIN)/farm season simulate season16 --seed 7 --serve"
@@ -43,16 +52,22 @@ system:
 	@scripts/install-system-packages
 
 test: system $(VENV)/.dev ## Pass all tests (the short form of every check): twelve minutes
-	@$(MAKE) --no-print-directory -j2 --output-sync=target compiled types lint house
+	@$(MAKE) --no-print-directory -k -j2 --output-sync=target compiled types lint house
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-quick: $(VENV)/.dev ## Check what every change can leave stale: style, types, layers, words, help, schemas, documents: two minutes
+quick: $(VENV)/.dev ## Check style, types, and all that a change elsewhere can leave stale (words, help, schemas, documents, answers, tables): two minutes
 	@$(MAKE) --no-print-directory -k -j2 --output-sync=target types lint stale
 
-stale:
-	$(BIN)/python -m pytest -q -n 2 tests/test_*.py tests/release/test_help.py tests/release/test_schemas.py \
-		tests/operations/test_documents.py tests/operations/test_prometheus.py tests/broadcast/test_page_scripts.py \
-		tests/season/test_season_wording.py tests/operations/test_dashboards.py
+# The tests of what has to be told in several places: those that ask for every command, kind,
+# tiebreak, ending, metric, alert, answer or page whether each of its places has it.
+STALE := $(wildcard tests/test_*.py) $(addprefix tests/, arbiter/test_verdict.py match/test_manual_words.py \
+	$(addprefix release/test_, help.py schemas.py licences.py startup.py) \
+	$(addprefix season/test_season_, wording.py tiebreaks.py) \
+	$(addprefix broadcast/test_, answers.py match_page.py lane_matches.py manual.py page_scripts.py) \
+	$(addprefix operations/test_, documents.py prometheus.py dashboards.py) \
+	operations/test_notify.py::test_each_kind_has_words_without_gaps)
+stale: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 $(STALE)
 
 # Farm and tests are compiled once, beside mypy: else each process of a parallel run compiles all.
 # What cannot be collected is reported by the run itself.
@@ -65,14 +80,19 @@ house: $(VENV)/.dev
 embedded: system $(VENV)/.dev ## Run the tests that have a farm on the Redis of `farm up`, without users
 	FARM_TEST_REDIS=embedded $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/integration tests/ledger
 
-lint: $(VENV)/.dev $(PAGE)/node_modules/.package-lock.json ## Check style, of the page's scripts too
+lint: ruff eslint ## Check style, of the page's scripts too
+
+types: mypy tsc ## Check types, of the page's scripts against the read API too
+
+ruff: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/npm run --silent --prefix $(PAGE) lint
 
-types: $(VENV)/.dev $(PAGE)/node_modules/.package-lock.json ## Check types, of the page's scripts against the read API too
+mypy: $(VENV)/.dev
 	$(BIN)/mypy
-	$(BIN)/npm run --silent --prefix $(PAGE) types
+
+eslint tsc: $(PAGE)/node_modules/.package-lock.json
+	$(BIN)/npm run --silent --prefix $(PAGE) $(if $(filter tsc,$@),types,lint)
 
 archive: $(VENV)/.dev ## Replay the games of 30 TCEC events through the rules, field by field (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
