@@ -27,7 +27,13 @@ _FAULTS = frozenset({contract.Ending.DISCONNECT, contract.Ending.STALL})
 @click.command()
 @click.argument("name", shell_complete=shell_offers.engines)
 @click.option("--against", help="Another engine's id; default: the farm's own engine.")
-@click.option("--games", default=2, show_default=True, type=click.IntRange(1, 100))
+@click.option(
+    "--games",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="How many are played.",
+)
 @click.option(
     "--tc", "control", default="10+0.1", show_default=True, help="In seconds, or with units."
 )

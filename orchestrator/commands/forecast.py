@@ -27,8 +27,20 @@ PLACES = 3  # shown one by one in a table; --json has all
 
 @click.command()
 @click.argument("what", metavar="[FILE|SEASON]", required=False)
-@click.option("--runs", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="How often the rest is simulated.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="The same one forecasts the same.",
+)
 @click.option("--event", shell_complete=shell_offers.events, help="Only this event.")
 @click.option(
     "--rating-error",
@@ -37,7 +49,13 @@ PLACES = 3  # shown one by one in a table; --json has all
     show_default=True,
     help="Standard error of the roster's ratings, in points.",
 )
-@click.option("--processes", type=click.IntRange(0), default=0, help="[default: one for each core]")
+@click.option(
+    "--processes",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="That simulate at once; 0: one for each core.",
+)
 @common.json_option
 def forecast(
     what: str | None,

@@ -113,7 +113,12 @@ def _correction(function: season_change.Command) -> season_change.Command:
 
 @click.command()
 @_correction
-@click.option("--result", required=True, type=click.Choice(["1-0", "0-1", "1/2-1/2"]))
+@click.option(
+    "--result",
+    required=True,
+    type=click.Choice(["1-0", "0-1", "1/2-1/2"]),
+    help="The result that counts from now on, White's points first.",
+)
 def adjudicate(
     game: str, result: contract.Result, cascade: str, uncrashed: str, act: season_change.Act
 ) -> None:

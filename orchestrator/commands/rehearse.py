@@ -26,7 +26,13 @@ FAULTS: Final = verdict.CRASHES | {
 
 @click.command()
 @click.argument("event", shell_complete=shell_offers.events)
-@click.option("--moves", default=rehearsal.MOVES, show_default=True, type=click.IntRange(1, 40))
+@click.option(
+    "--moves",
+    default=rehearsal.MOVES,
+    show_default=True,
+    type=click.IntRange(1, 40),
+    help="Moves that each engine plays.",
+)
 @common.season_option
 @common.json_option
 def rehearse(event: str, moves: int, season: str | None, *, as_json: bool) -> None:

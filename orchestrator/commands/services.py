@@ -28,7 +28,13 @@ def address(port: int) -> Callable[[common.Function], common.Function]:
     host = click.option(
         "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
     )
-    number = click.option("--port", default=port, show_default=True, type=click.IntRange(0, 65535))
+    number = click.option(
+        "--port",
+        default=port,
+        show_default=True,
+        type=click.IntRange(0, 65535),
+        help="The port to listen on; 0: a free one.",
+    )
     return lambda function: host(number(function))
 
 

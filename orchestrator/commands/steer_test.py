@@ -97,9 +97,9 @@ def continue_(match: str, **options: Any) -> None:
 @click.argument("match")
 @click.argument("name")
 @click.option("--tc", "control", help="In seconds, or with units.")
-@click.option("--games", type=click.IntRange(1, sprt_match.MOST))
-@click.option("--priority", type=_PRIORITY)
-@click.option("--share", type=_SHARE)
+@click.option("--games", type=click.IntRange(1, sprt_match.MOST), help="At most so many.")
+@click.option("--priority", type=_PRIORITY, help="Higher ones are dealt first.")
+@click.option("--share", type=_SHARE, help="Of lanes and workers, among equal priorities.")
 @click.option("--seed", help="Deal openings, and a tuning's lots, in another order.")
 @submitting.options
 @common.json_option

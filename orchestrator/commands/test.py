@@ -51,7 +51,11 @@ def match_options(function: output.Function) -> output.Function:
             ),
             click.option("--plies", type=int, help="Cut the lines of a PGN book."),
             click.option(
-                "--variant", type=click.Choice(["standard", "fischerandom"]), default="standard"
+                "--variant",
+                type=click.Choice(["standard", "fischerandom"]),
+                default="standard",
+                show_default=True,
+                help="Chess, or Chess960 (fischerandom).",
             ),
             click.option(
                 "--draw", help="movenumber=34,movecount=8,score=20: as -draw of farm match."
@@ -63,7 +67,13 @@ def match_options(function: output.Function) -> output.Function:
             click.option(
                 "--tb", metavar="DIRS", help="End games by the halls' tablebases in DIRS (a:b)."
             ),
-            click.option("--tb-pieces", default=6, show_default=True, type=click.IntRange(3, 7)),
+            click.option(
+                "--tb-pieces",
+                default=6,
+                show_default=True,
+                type=click.IntRange(3, 7),
+                help="With --tb: from so many pieces on the board.",
+            ),
             click.option("--hall", "halls", multiple=True, help="In these halls; default: in any."),
             click.option(
                 "--priority", default=0, show_default=True, help="Higher ones are dealt first."
@@ -120,7 +130,9 @@ def match_options(function: output.Function) -> output.Function:
 @click.option("--self-check", is_flag=True, help="Against itself; any fault is an error.")
 @click.option("--sprt", "tested", is_flag=True, help="Stop by elo0= elo1= [alpha= beta= model=].")
 @click.option(
-    "--games", type=click.IntRange(1, sprt_match.MOST), help="Default: 1000; self-check: 4."
+    "--games",
+    type=click.IntRange(1, sprt_match.MOST),
+    help="At most so many; default: 1000, of a self-check 4.",
 )
 @click.option("--tc-against", metavar="TC", help="Time odds: the opponents' clock, as --tc.")
 @click.option("--id", "name", help="The match's name; an old one goes on.")

@@ -34,7 +34,13 @@ NONE = {
     help=f"A file of them, one a line: {spsa.LINE}.",
 )
 @click.option("--parameter", "lines", multiple=True, metavar="LINE", help="One of them.")
-@click.option("--iterations", type=click.IntRange(1), default=ITERATIONS, show_default=True)
+@click.option(
+    "--iterations",
+    type=click.IntRange(1),
+    default=ITERATIONS,
+    show_default=True,
+    help="Steps of the tuning.",
+)
 @click.option(
     "--pairs",
     type=click.IntRange(1),
@@ -42,9 +48,27 @@ NONE = {
     show_default=True,
     help="Of games in an iteration, with the same values.",
 )
-@click.option("--a-ratio", type=click.FloatRange(0), default=spsa.A_RATIO, show_default=True)
-@click.option("--alpha", type=click.FloatRange(0), default=spsa.ALPHA, show_default=True)
-@click.option("--gamma", type=click.FloatRange(0), default=spsa.GAMMA, show_default=True)
+@click.option(
+    "--a-ratio",
+    type=click.FloatRange(0),
+    default=spsa.A_RATIO,
+    show_default=True,
+    help="SPSA's A, as a part of the iterations: more makes the first steps smaller.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0),
+    default=spsa.ALPHA,
+    show_default=True,
+    help="SPSA's alpha: how fast the steps become smaller.",
+)
+@click.option(
+    "--gamma",
+    type=click.FloatRange(0),
+    default=spsa.GAMMA,
+    show_default=True,
+    help="SPSA's gamma: how fast the values of the two sides come closer.",
+)
 @source_builds.options
 @click.option("--id", "name", help="The tuning's name; `farm match test --id NAME` goes on.")
 @test_command.match_options

@@ -61,6 +61,15 @@ def test_every_help_says_what_the_command_does(path: str) -> None:
     assert EVERY[path].command.get_short_help_str(200)
 
 
+@pytest.mark.parametrize("path", EVERY)
+def test_every_option_says_what_it_does(path: str) -> None:
+    """Its name and its default alone leave somebody who is tired to guess."""
+    options = [one for one in EVERY[path].command.params if isinstance(one, click.Option)]
+    texts = {option.opts[0]: re.sub(r"\[.*\]", "", option.help or "").strip() for option in options}
+    silent = [name for name, text in texts.items() if not text]
+    assert not silent, f"{path}: give {', '.join(silent)} a text: help=... of its click.option"
+
+
 def test_the_list_of_commands_has_the_line_that_each_begins_with() -> None:
     """It is read from the source of a command, which is not loaded for it."""
     farm = commands.farm

@@ -85,11 +85,17 @@ def games(
 @click.option("--moves", default="", help="Begin behind these moves (UCI, blanks between).")
 @click.option("--engine", help="A UCI engine (with arguments) that judges each position.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Its options.")
-@click.option("--nodes", type=click.IntRange(1), default=50_000, show_default=True)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1),
+    default=50_000,
+    show_default=True,
+    help="That --engine searches for each position.",
+)
 @click.option("--lowest", type=float, default=-0.5, show_default=True, help="Pawns, White's view.")
 @click.option("--highest", type=float, default=0.5, show_default=True, help="Likewise.")
 @click.option("--sample", type=click.IntRange(1), help="Look only at so many, drawn by --seed.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="The same one draws the same.")
 @click.option("--chess960", "fischerandom", is_flag=True, help="Castle as in Chess960.")
 @_output
 def enumerated(
@@ -131,7 +137,7 @@ def enumerated(
 @book.command(name="chess960")
 @click.option("--double", is_flag=True, help="Each side has its own position (DFRC).")
 @click.option("--count", type=click.IntRange(1), help="So many, drawn by --seed; else all 960.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="The same one draws the same.")
 @_output
 def numbered(
     double: bool,  # noqa: FBT001 - a flag

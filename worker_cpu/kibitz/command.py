@@ -72,6 +72,7 @@ HASH_MB = 256  # MB: a default that harms nobody; a kibitzer of its own host tak
     default=HASH_MB,
     show_default=True,
     metavar="MB",
+    help="The engine's hash table.",
 )
 @click.option(
     "--cpus",
