@@ -303,6 +303,23 @@ def faults(standing: sprt_match.Standing) -> Iterator[str]:
             yield f"  {line}"
 
 
+def never_sound(standing: sprt_match.Standing, spec: orders.Spec) -> Iterator[str]:
+    """Yield a line for each engine that has lost every game by a fault, as by crashes at its start.
+
+    In a match of an engine with itself every game is one game of its name.
+    """
+    tested, played = spec.engines[0].name, collections.Counter[str]()
+    for opponent, counts in zip(spec.engines[1:], standing.opponents, strict=True):
+        for name in {tested, opponent.name}:
+            played[name] += counts.games
+    for engine, number in collections.Counter(fault.engine for fault in standing.faults).items():
+        if number == played[engine]:
+            yield (
+                f"{engine} lost {number} of {output.some(number, 'game')} by faults: the score is"
+                f" no measure of its strength (farm match show {spec.id})"
+            )
+
+
 def _report(
     standing: sprt_match.Standing,
     spec: orders.Spec,
@@ -321,6 +338,8 @@ def _report(
             "pgn": str(directory / "games.pgn"),
         }
         common.print_json(report | standing.as_json())
+        for text in never_sound(standing, spec):
+            click.echo(output.plain(text), err=True)
         return
     for text in () if standing.course is None else tuned(standing.course):
         click.echo(text)
@@ -341,3 +360,5 @@ def _report(
             why = review.reason or "its results are looked at more closely"
             click.echo(f"{review.state}: {' '.join(review.workers)} (token {review.token}): {why}")
     click.echo(f"games: {directory / 'games.pgn'}")
+    for text in never_sound(standing, spec):
+        click.echo(output.plain(text))

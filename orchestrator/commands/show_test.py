@@ -74,7 +74,7 @@ def _show(name: str) -> None:
         say(text)
     if shown.standing.verdict:
         say(f"decided: {shown.standing.verdict}")
-    for text in keeping.faults(shown.standing):
+    for text in (*keeping.faults(shown.standing), *keeping.never_sound(shown.standing, spec)):
         say(text)
     for host, games in shown.by_host.items():
         say(f"{host}: {games} games")

@@ -82,6 +82,7 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
             odds = ("--tc-against", "40s+1s", "--gpus", "2")
             told = _run(farm, *words, "--maxmoves", "8", *odds)
             assert told.exit_code == 0, told.output
+            assert "by faults" not in told.output, "none of them lost all its games so"
             facts = json.loads(told.stdout)
             assert (facts["games"], facts["wins"] + facts["draws"] + facts["losses"]) == (4, 4)
             assert sum(facts["pairs"]) == 2
@@ -105,6 +106,7 @@ def test_a_match_in_a_lane_with_its_test_and_a_self_check(tmp_path: pathlib.Path
             checked = _run(farm, "broken", "--self-check", "--file", str(file), "--games", "2")
             assert checked.exit_code == 3, checked.output
             assert "the self-check has found faults: 2 games (1, 2): Broken: " in checked.output
+            assert "Broken lost 2 of 2 games by faults" in checked.stderr, "of stdout JSON is read"
             _crashes_are_told(farm, file)
             shown = _farm(farm, "lanes", "--json")
             assert [one["lane"] for one in json.loads(shown.stdout)["lanes"]] == ["a"]
@@ -117,7 +119,10 @@ def _crashes_are_told(farm: harness.Farm, file: pathlib.Path) -> None:
     words = ("base", "--against", "broken", "--file", str(file), "--games", "2", "--id", "crashed")
     played = _farm(farm, "test", *words, "--tc", "20s+1s")
     assert played.exit_code == 0, played.output
+    every = "Broken lost 2 of 2 games by faults: the score is no measure of its strength"
+    assert played.output.splitlines()[-1] == f"{every} (farm match show crashed)"
     for text in (played.output, _farm(farm, "show-test", "crashed").output):
+        assert every in text
         assert "faults of Broken: 2" in text
         assert "fault: game 1: Broken: Black disconnects" in text
         assert "fault: game 2: Broken: White disconnects" in text
