@@ -74,7 +74,7 @@ def test_a_room_imports_only_what_lies_below_it() -> None:
     rooms = structure.read_rooms()
     assert set(rooms) == set(heights), "a room's layer stands in LAYERS"
     upward = [(a, b) for a, below in rooms.items() for b in below if heights[b] >= heights[a]]
-    assert not upward
+    assert not upward, "(room, what it imports): move what both need into a room below both"
 
 
 def test_workers_import_nothing_that_decides() -> None:
@@ -82,13 +82,14 @@ def test_workers_import_nothing_that_decides() -> None:
     for room, below in structure.read_rooms().items():
         if room.startswith(("worker_cpu.", "worker_gpu.")):
             theirs = {one for one in below if one.startswith("orchestrator.")}
-            assert theirs <= FOR_WORKERS, room
+            assert theirs <= FOR_WORKERS, f"{room}: workers import only FOR_WORKERS of these"
 
 
 def test_every_module_lies_in_a_room() -> None:
     """The folder listing is the architecture: beside the rooms lie a package's entrances alone."""
     for package in ("orchestrator", "worker_cpu"):
-        assert {path.stem for path in (ROOT / package).glob("*.py")} <= LOOSE, package
+        loose = {path.stem for path in (ROOT / package).glob("*.py")}
+        assert loose <= LOOSE, f"move {loose - LOOSE} of {package}/ into a room (folder) there"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_pure_layers_know_no_clock_no_process_no_server(layer: str) -> None:
     """The rules of a game and of a season are functions of their arguments alone."""
     for path in _modules(layer):
         for name in _imports(path):
-            assert name.split(".")[0] not in PURE, f"{path}: {name}"
+            assert name.split(".")[0] not in PURE, f"{path}: {name}; let the caller give it"
 
 
 def test_only_the_ledger_spells_redis_keys() -> None:

@@ -21,7 +21,7 @@ def test_no_file_names_what_lies_beside_the_repository() -> None:
         text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
         if name != "tests/test_repository.py":
             found += [f"{name}: {match[0]}" for match in OUTSIDE.finditer(text)]
-    assert not found
+    assert not found, "say it in the repository's own words, or copy what is needed into it"
 
 
 def test_no_module_climbs_out_of_the_repository() -> None:

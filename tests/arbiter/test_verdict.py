@@ -125,7 +125,7 @@ def test_every_ending_has_its_words(
 def test_no_ending_is_without_words() -> None:
     """The table above holds every ending that a referee can give; organizers use their own."""
     given = set(contract.Ending) - {contract.Ending.ORGANIZERS}
-    assert {row[0].ending for row in WORDS} == given
+    assert {row[0].ending for row in WORDS} == given, "its row in WORDS above; arbiter/verdict.py"
 
 
 def test_only_disconnect_and_stall_are_crashes() -> None:

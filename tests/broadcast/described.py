@@ -12,6 +12,12 @@ from orchestrator.broadcast.content import answers
 from orchestrator.broadcast.web import openapi
 
 DESCRIPTION = openapi.document()
+MAKER = "docs/architecture.md, the row of a field or column, says where"
+WHAT_TO_DO = {  # by pydantic's type of error
+    "missing": f"described, but not made: make it ({MAKER}), or give it a default in answers.py",
+    "extra_forbidden": "made, but not described: describe it in broadcast/content/answers.py",
+}
+OTHER = f"not of its type in broadcast/content/answers.py: change that, or the answer ({MAKER})"
 
 
 def typed(place: str) -> Any:
@@ -32,7 +38,8 @@ def check(kind: Any, body: bytes | str, what: str) -> None:
     try:
         pydantic.TypeAdapter(kind).validate_json(body, strict=True)
     except pydantic.ValidationError as error:
-        raise AssertionError(f"{what}: describe it in content/answers.py: {error}") from error
+        hints = {WHAT_TO_DO.get(one["type"], OTHER) for one in error.errors()}
+        raise AssertionError(f"{what}: {'; '.join(sorted(hints))}: {error}") from error
 
 
 def check_event(kind: str, data: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 import theatre
 
-from orchestrator.broadcast.content import documents, messages
+from orchestrator.broadcast.content import answers, documents, messages
 from orchestrator.broadcast.web import openapi
 from orchestrator.forecast import game_model
 
@@ -38,6 +38,25 @@ def test_every_document_and_event_is_of_its_type(name: str, tmp_path: pathlib.Pa
         described.check_event(
             one.kind, json.loads(documents.of_json(one.data | {"now_ms": 1}).body)
         )
+
+
+@pytest.mark.parametrize(
+    ("fields", "hint"),
+    [
+        ({}, "described, but not made"),
+        ({"status": "ok", "percent": 1}, "made, but not described"),
+        ({"status": 1}, "not of its type"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_is_said(fields: dict[str, Any], hint: str) -> None:
+    """Whoever adds a field reads where: it is made in one place and described in another."""
+
+    class Trial(answers.Answer):
+        status: str
+
+    with pytest.raises(AssertionError, match=f"^trial: {hint}") as refused:
+        described.check(Trial, json.dumps(fields), "trial")
+    assert sum(words in str(refused.value) for words in ("not made", "not described")) <= 1
 
 
 class Client:

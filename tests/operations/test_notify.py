@@ -339,9 +339,14 @@ FACTS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", notices.Kind)
 def test_each_kind_has_words_without_gaps(kind: notices.Kind, tmp_path: pathlib.Path) -> None:
     """Every name in a template is a fact; a file replaces the words of its kind alone."""
+    assert kind in templates.WORDS, (
+        f"{kind!r} has no words: WORDS of orchestrator/notify/templates.py"
+    )
     notice = notices.Notice("n", kind, 0, "x", FACTS)
     subject, body = templates.render(notice, None)
-    assert "$" not in subject + body
+    assert "$" not in subject + body, (
+        f"{kind!r}: no notice has such a fact; if notices.py gives it one now: FACTS of this file"
+    )
     (tmp_path / f"{kind.value}.txt").write_text("Own $season\n\nBody $nobody\n")
     assert templates.render(notice, tmp_path) == ("Own SEASON", "Body $nobody\n")
 

@@ -209,7 +209,7 @@ def test_commands_in_sentences_have_such_options_and_take_what_is_named() -> Non
         taken = {word for one in arguments_ for word in (one.metavar or one.name or "").split("|")}
         kinds = {word.strip("[].").upper() for word in taken} & KINDS
         wrong += [(where, path, given)] if given in KINDS and kinds and given not in kinds else []
-    assert wrong == []
+    assert wrong == [], "(where, command, what it does not take): write it as `--help` says"
 
 
 USUAL = {"farm match play"}  # what a family does where no word of it is said
@@ -255,7 +255,9 @@ def test_documents_say_commands_as_they_are_said_now() -> None:
         parts = IN_CODE.findall(text) if path.suffix == ".md" else [text]
         name = str(path.relative_to(ROOT))
         said = {found for part in parts for found in BEFORE.findall(part)}
-        assert not {words for words in said if (name, words) not in TOLD}, name
+        before = {words for words in said if (name, words) not in TOLD}
+        now = ", ".join(families.said_now(f"`{words}`") for words in before)
+        assert not before, f"{name} has {before}: write {now}"
 
 
 def literals(path: pathlib.Path) -> Iterator[str]:
