@@ -197,8 +197,8 @@ class _Import:
             if there.record_sha256 == here.record_sha256:
                 yield f"the season has it already as {had.id}: the same text was imported"
                 return
-            told = (there.started_ms, there.ended_ms, there.plies)
-            if times and told == (here.started_ms, here.ended_ms, here.plies):
+            span = (there.started_ms, there.ended_ms, there.plies)
+            if times and span == (here.started_ms, here.ended_ms, here.plies):
                 yield f"the season has it already as {had.id}: the same players, times and length"
                 return
 
