@@ -52,6 +52,22 @@ def test_two_revisions_are_built_and_played_to_a_decision(
     assert "its bench has 9323 nodes, where 7 are expected" in refused
 
 
+def test_no_compiler_is_named_that_a_recipe_does_not_ask_for(
+    recipe: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """What make runs by itself nobody knows."""
+    text = recipe.read_text()
+    recipe.write_text(text.replace('["make", "gcc"]', '["make"]'))
+    try:
+        built = harness.farm(
+            "engine", "build", str(recipe), "fix", env={"FARM_DATA": str(tmp_path)}
+        )
+    finally:
+        recipe.write_text(text)
+    assert " s\n" in built
+    assert " by " not in built
+
+
 # -- a source that is hostile ------------------------------------------------------------------
 
 

@@ -442,9 +442,12 @@ def _environment(path: str) -> dict[str, str]:
 
 
 def _compiler(tools: Sequence[str], toolchains: Sequence[str]) -> str:
-    """Return the version of the first compiler that a recipe asks for, '' where it has none."""
+    """Return the version of the first compiler that a recipe asks for, '' where it asks for none.
+
+    Of one that says nothing of tools it is cc, which make takes by itself.
+    """
     path = _search(toolchains)
-    for tool in (*(tool for tool in tools if tool in _COMPILERS), "cc"):
+    for tool in (tool for tool in tools or ("cc",) if tool in _COMPILERS):
         program = shutil.which(tool, path=path)
         if program is not None:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):

@@ -89,10 +89,11 @@ def build(
         )
         return
     for source, built in finished:
+        maker = built.compiler or ("nobody here" if source.binaries else "")
         click.echo(
             output.plain(
                 f"{source.name} ({source.commit[:12] or 'binaries'}): {built.bench} nodes, built in"
-                f" {built.seconds:.1f} s by {built.compiler or 'nobody here'}\n{built.program}\n"
+                f" {built.seconds:.1f} s{maker and f' by {maker}'}\n{built.program}\n"
                 f"SHA-256 {built.sha256}"
             )
         )
