@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import rich.console
-import rich.markup
 import rich.table
 import rich.text
 
@@ -325,7 +324,7 @@ def _game(row: Mapping[str, Any]) -> list[str]:
         return [*pairing, row["result"] or "", "cancelled", "", "", ""]
     if row["result"] is not None:
         took = wording.duration(row["duration_seconds"])
-        details = verdict.with_note(row["details"], rich.markup.escape(_short(row["note"])))
+        details = verdict.with_note(row["details"], _short(row["note"]))
         result = f"({row['result']})" if row["annulled"] else row["result"]
         end = [result, details, str(row["plies"])]
         return [*pairing, *end, moment(row["started_ms"]), took]

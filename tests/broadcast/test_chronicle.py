@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import pathlib
 
 import driver
-import rich.console
 import theatre
 
 from orchestrator import contract
 from orchestrator.broadcast.content import audit_log
 from orchestrator.commands import tables, up_screen
+from orchestrator.common import output
 from orchestrator.notify import notices
 from orchestrator.season import decisions, views
 from orchestrator.season.amend import operations, substitute
@@ -58,11 +57,12 @@ def test_a_crash_is_told_with_its_cause(tmp_path: pathlib.Path) -> None:
     stage.projector.look()
     cause = "Black disconnects: exit 4 [/end]"
     assert [line["text"] for line in stage.projector.seasons[tape.season].log.lines] == [cause]
-    shown = io.StringIO()
-    console = rich.console.Console(file=shown, width=200)
-    console.print(tables.games([views.game(season.state, game)], "Games"))
-    console.print(up_screen._line(season.state, entries.GAME_FINISHED, season.journal[-1].data))
-    assert shown.getvalue().count(cause) == 2
+    console = output.console()
+    console.width = 200
+    with console.capture() as shown:
+        console.print(tables.games([views.game(season.state, game)], "Games"))
+        console.print(up_screen._line(season.state, entries.GAME_FINISHED, season.journal[-1].data))
+    assert shown.get().count(cause) == 2
 
 
 def test_a_disqualified_engine_is_not_called_replaced_alone(tmp_path: pathlib.Path) -> None:
