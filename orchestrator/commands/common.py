@@ -112,7 +112,7 @@ def choose(ledger: store.RedisLedger, season: str | None) -> state.SeasonState:
     """Fold the season named, else the one to be looked at (``choice.shown``)."""
     if season is not None:
         return fold(ledger, season)
-    candidates = _candidates(ledger)
+    candidates = open_seasons(ledger)
     return current.shown(candidates) or candidates[-1]
 
 
@@ -123,16 +123,16 @@ def choose_open(ledger: store.RedisLedger, season: str | None) -> state.SeasonSt
     """
     if season is not None:
         return fold(ledger, season)
-    candidates = _candidates(ledger)
+    candidates = open_seasons(ledger)
     return current.only_open(candidates) or candidates[-1]
 
 
 def several_open(ledger: store.RedisLedger) -> bool:
     """Say whether more than one season is not over: a change must name its season then."""
-    return len(_candidates(ledger)) > 1
+    return len(open_seasons(ledger)) > 1
 
 
-def _candidates(ledger: store.RedisLedger) -> list[state.SeasonState]:
+def open_seasons(ledger: store.RedisLedger) -> list[state.SeasonState]:
     """Fold all seasons that are not over, else the latest; one that is damaged is passed over."""
     seasons = ledger.seasons()
     if not seasons:

@@ -7,7 +7,8 @@ that no game can begin that the correction concerns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
@@ -23,38 +24,51 @@ from orchestrator.season.fold import corrections, disqualification, entries, eve
 @common.season_argument
 @common.json_option
 def decisions(season: str | None, *, as_json: bool) -> None:
-    """Show what only the organizers can decide, and what waits for it.
+    """Show what only the organizers can decide, and what waits for it, in all open seasons.
 
     Example: farm decisions
     """
     with common.open_ledger() as ledger:
-        chosen = common.choose(ledger, season)
-        named = season or common.several_open(ledger)
-    asked = season_decisions.outstanding(chosen)
-    interrupted = interruption.outstanding(chosen)
+        several = common.several_open(ledger)
+        seasons = [common.fold(ledger, season)] if season else common.open_seasons(ledger)
     if as_json:
-        questions = [
-            {"decision": game_question, "choose": list(interruption.ANSWERS)}
-            for game_question in interrupted
-        ]
-        common.print_json([*(needed.model_dump(mode="json") for needed in asked), *questions])
+        common.print_json([question for each in seasons for question in _questions(each)])
         return
-    rest = "--by NAME --reason WHY" + (f" --season {chosen.launched.id}" if named else "")
+    for each in seasons:
+        for line in _asked(each, named=season is not None or several):
+            click.echo(line)
+
+
+def _questions(season: state.SeasonState) -> Iterator[dict[str, Any]]:
+    """Yield what a season asks, for programs."""
+    for needed in season_decisions.outstanding(season):
+        yield {"season": season.launched.id} | needed.model_dump(mode="json")
+    for game_question in interruption.outstanding(season):
+        choose = list(interruption.ANSWERS)
+        yield {"season": season.launched.id, "decision": game_question, "choose": choose}
+
+
+def _asked(season: state.SeasonState, *, named: bool) -> Iterator[str]:
+    """Yield what a season asks, and how it is answered; ``named``: the answer names the season."""
+    name = season.launched.id
+    of = f" --season {name}" if named else ""
+    rest = f"--by NAME --reason WHY{of}"
+    interrupted, asked = interruption.outstanding(season), season_decisions.outstanding(season)
+    if not asked and not interrupted:
+        yield f"{name}: no decision is waiting for the organizers"
     for question in interrupted:
-        click.echo(f"{question}: no tablebase has the position")
-        click.echo(f"  choose one of {', '.join(interruption.ANSWERS)}")
-        click.echo(f"  farm season decide {question} --choose ANSWER {rest}")
+        yield f"{question}: no tablebase has the position"
+        yield f"  choose one of {', '.join(interruption.ANSWERS)}"
+        yield f"  farm season decide {question} --choose ANSWER {rest}"
     for needed in asked:
         level = f"{', '.join(needed.engines)} are level ({needed.about})"
-        click.echo(f"{needed.decision}: {needed.about if needed.to else level}")
-        click.echo(f"  {season_decisions.choice(needed)}")
+        yield f"{needed.decision}: {needed.about if needed.to else level}"
+        yield f"  {season_decisions.choice(needed)}"
         names = ",".join(["ENGINE"] * needed.choose)  # nothing that could be pasted unread
-        click.echo(f"  farm season decide {needed.decision} --choose {names} {rest}")
-    if not asked and not interrupted:
-        click.echo(f"{chosen.launched.id}: no decision is waiting for the organizers")
-    for event in chosen.events.values():
+        yield f"  farm season decide {needed.decision} --choose {names} {rest}"
+    for event in season.events.values():
         if event.status is events.Status.GATE and event.opens_at_ms is None:
-            click.echo(f"{event.id} waits for you: farm season open-gate {event.id}")
+            yield f"{event.id} waits for you: farm season open-gate {event.id}{of}"
 
 
 @click.command()

@@ -53,6 +53,19 @@ def test_a_decision_is_asked_and_taken(ledger: store.RedisLedger) -> None:
     assert play(ledger, 0).events["final"].arrivals["league"].engines == ("e3", "e1")
 
 
+def test_every_open_season_is_asked(ledger: store.RedisLedger, tmp_path: pathlib.Path) -> None:
+    """A question waits in one season while another one is played: it is not passed over."""
+    play(ledger, 12)
+    file = tmp_path / "second.toml"
+    file.write_text(driver.season_text().replace('id = "test"', 'id = "second"'))
+    farm("launch", str(file), "--by", "ann")
+    shown = farm("decisions")
+    assert "second: no decision is waiting" in shown
+    assert "--choose ENGINE,ENGINE --by NAME --reason WHY --season test" in shown
+    assert [each["season"] for each in json.loads(farm("decisions", "--json"))] == ["test"]
+    assert "league:place-1" not in farm("decisions", "second")
+
+
 def test_a_gate_that_waits_for_its_director_is_named(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
