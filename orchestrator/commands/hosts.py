@@ -40,7 +40,8 @@ def list_(*, as_json: bool) -> None:
     for host, heartbeat in sorted(heartbeats.items()):
         disturbed = _disturbed(heartbeat.foreign_cpu_ratio, heartbeat.swap_used_bytes)
         quiet = {True: "yes", False: f"NO{disturbed}", None: "unknown"}[heartbeat.quiet]
-        silent = f"{(now_ms - heartbeat.at_ms) / 1000:.0f} s"
+        seconds = (now_ms - heartbeat.at_ms) / 1000
+        silent = f"{seconds:.0f} s{' SILENT' if seconds > vitals.SILENT_SECONDS else ''}"
         governor = heartbeat.governor or "unknown"
         table.add_row(
             host, heartbeat.role, heartbeat.hall, heartbeat.version, silent, governor, quiet

@@ -73,7 +73,7 @@ def backup(
     Only what is new is copied. A journal that differs from the copy's is refused, and so is a
     Redis that has lost entries, so a damaged farm never spoils its backup. Run it where the archive
     is: elsewhere it copies the journals, says how many games it lacks, and ends with exit code 3.
-    The outcome is published for `farm exporter` and the alerts.
+    The outcome is published for `farm exporter` and the alerts, but not that of a copy elsewhere.
 
     Example: farm backup --to /mnt/other/farm --every 1h
     """
@@ -100,7 +100,10 @@ def _reported(
     target: pathlib.Path,
     offsite: pathlib.Path | None,
 ) -> backups.Made:
-    """Make a backup, take it off this host where that is wanted, and publish what came of it."""
+    """Make a backup, take it off this host where that is wanted, and publish what came of it.
+
+    What is copied at a desk, which has no archive, is not the farm's backup: it is not published.
+    """
     began = time.monotonic()
     before = reports.read(ledger, reports.BACKUP, reports.Backup) or reports.Backup(at_ms=0)
     report = before.model_copy(update={"target": str(target), "host": socket.gethostname()})
@@ -117,9 +120,10 @@ def _reported(
         raise
     finally:
         changes["seconds"] = time.monotonic() - began
-        with contextlib.suppress(errors.LedgerAwayError):  # then its age tells of it
-            report = report.model_copy(update={"at_ms": ledger.now_ms(), **changes})
-            ledger.set_service(reports.BACKUP, report.encode())
+        if not paths.is_elsewhere(archive):
+            with contextlib.suppress(errors.LedgerAwayError):  # then its age tells of it
+                report = report.model_copy(update={"at_ms": ledger.now_ms(), **changes})
+                ledger.set_service(reports.BACKUP, report.encode())
     return made
 
 

@@ -6,7 +6,7 @@ played (draws are sealed).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
@@ -48,14 +48,23 @@ def status(season: str | None, *, as_json: bool) -> None:
             heartbeat.hall for heartbeat in hosts.values() if heartbeat.problem and heartbeat.hall
         }
         serve = services.read(ledger, services.SERVE, services.Serve)
-        silence = common.silence(serve, ledger.now_ms())
+        now_ms = ledger.now_ms()
+        silence = common.silence(serve, now_ms)
         if silence and any(seen["status"] not in OVER for seen in seasons):
             alarms["farm serve"] = silence
         clocks = _clocks(serve, hosts)
         unsafe = [] if serve is None else list(serve.unsafe)  # as it saw Redis' settings last
         names = sorted({*ledger.halls(), *failed})
-        halls = [seen for name in names if (seen := _hall(ledger, name, hosts, alarms)) is not None]
+        halls = [
+            seen
+            for name in names
+            if (seen := _hall(ledger, name, hosts, now_ms, alarms)) is not None
+        ]
     _alarm(alarms, halls, waiting)
+    if not silence:  # else all of the farm may have been ended
+        alarms |= {
+            f"hall {hall}": tables.silent(hall_view) for hall, hall_view in _left(seasons, halls)
+        }
     if as_json:
         others = {"alarms": alarms, "clocks": clocks, "unsafe": unsafe}
         common.print_json({"seasons": seasons, "halls": halls} | others)
@@ -103,6 +112,22 @@ def _alarm(
             alarms[name] = "; ".join(filter(None, (alarms.get(name), tables.need(need))))
 
 
+def _left(
+    seasons: list[dict[str, Any]], halls: list[dict[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the halls in which a season is open, and whose hosts are not heard."""
+    for hall in halls:
+        if hall["silent_seconds"] is not None and _open_in(hall["hall"], seasons):
+            yield hall["hall"], hall
+
+
+def _open_in(hall: str, seasons: list[dict[str, Any]]) -> list[str]:
+    """Return the seasons of a hall that are not over."""
+    return [
+        seen["season"] for seen in seasons if seen["hall"] == hall and seen["status"] not in OVER
+    ]
+
+
 def _season(
     ledger: store.RedisLedger,
     name: str,
@@ -137,11 +162,7 @@ def _show(
     for seen in seasons:
         console.print(tables.season(seen))
     for hall in halls:
-        open_here = [
-            seen["season"]
-            for seen in seasons
-            if seen["hall"] == hall["hall"] and seen["status"] not in OVER
-        ]
+        open_here = _open_in(hall["hall"], seasons)
         gone = not hall["worker"] or (hall["drained"] and not hall["hosts"])
         if open_here or not gone or hall["problems"] or hall["game"]:
             console.print(tables.hall(hall, open_here))
@@ -153,18 +174,22 @@ def _show(
 
 
 def _hall(
-    ledger: store.RedisLedger, name: str, hosts: Mapping[str, vitals.Vitals], alarms: dict[str, str]
+    ledger: store.RedisLedger,
+    name: str,
+    hosts: Mapping[str, vitals.Vitals],
+    now_ms: int,
+    alarms: dict[str, str],
 ) -> dict[str, Any] | None:
     """Return what is shown of a hall; one whose keys are not the farm's is an alarm."""
     try:
-        return _hall_fields(ledger, name, hosts)
+        return _hall_fields(ledger, name, hosts, now_ms)
     except errors.LedgerForeignError as error:
         alarms.setdefault(f"hall {name}", str(error))
         return None
 
 
 def _hall_fields(
-    ledger: store.RedisLedger, name: str, hosts: Mapping[str, vitals.Vitals]
+    ledger: store.RedisLedger, name: str, hosts: Mapping[str, vitals.Vitals], now_ms: int
 ) -> dict[str, Any]:
     slot, holds = ledger.slot(name), ledger.holds(f"hall:{name}")
     fields: dict[str, Any] = {"hall": name, "holds": holds, "game": None}
@@ -176,6 +201,10 @@ def _hall_fields(
         for host, host_vitals in hosts.items()
         if host_vitals.hall == name and host_vitals.problem
     }
+    fields["silent_seconds"] = None
+    if fields["hosts"] and not fields["drained"] and not fields["problems"]:
+        seconds = (now_ms - max(hosts[host].at_ms for host in fields["hosts"])) / 1000
+        fields["silent_seconds"] = seconds if seconds > vitals.SILENT_SECONDS else None
     if slot is not None:
         newer = ledger.plies(slot.attempt, slot.ply)  # since the lease was renewed last
         fields |= {

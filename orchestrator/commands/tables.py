@@ -158,6 +158,8 @@ def hall(view: Mapping[str, Any], waiting: Sequence[str] = ()) -> str:
         doing = f"{view['game']} of {view['season']}, ply {view['ply']}, on {view['host']}"
         if view["overdue"]:
             doing += ", its lease is OVERDUE"
+    if view["silent_seconds"] is not None:
+        doing += f", {silent(view)}"
     if view["drained"]:
         doing += f", drained ({view['drained']}): {_drained(view, unit, waiting)}"
     holds = "; ".join(f"{hold}: {reason}" for hold, reason in view["holds"].items())
@@ -166,6 +168,12 @@ def hall(view: Mapping[str, Any], waiting: Sequence[str] = ()) -> str:
         for host, problem in view["problems"].items()
     )
     return f"{view['hall']}: {doing}" + (f" (held: {holds})" if holds else "") + failed
+
+
+def silent(view: Mapping[str, Any]) -> str:
+    """Say for how long a hall's hosts are not heard."""
+    hosts, silence = ", ".join(view["hosts"]), wording.duration(view["silent_seconds"])
+    return f"{hosts} silent for {silence} (runbook FarmHostSilent)"
 
 
 def _drained(view: Mapping[str, Any], unit: str, waiting: Sequence[str]) -> str:

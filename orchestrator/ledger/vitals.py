@@ -16,6 +16,7 @@ from orchestrator import contract
 from orchestrator.ledger import api
 
 BEAT_SECONDS: Final = 10.0  # s: alarms wait for several of them
+SILENT_SECONDS: Final = 60.0  # s: a host that was silent for longer is told of (FarmHostSilent)
 SKEW_SECONDS: Final = 1.0  # s: a host's clock so far from Redis' is shown
 SURE_SECONDS: Final = 0.5  # s: a question that takes longer tells no skew
 # What no host measures is no heartbeat: who shows one divides it, and writes it as JSON.

@@ -75,7 +75,7 @@ FARM: Final = {
         "counter",
         (),
         redis_aof_delayed_writes_total="Writes of Redis that a slow disk delayed.",
-        scrape_errors_total="Scrapes at which Redis, or the ledger in it, could not be read.",
+        scrape_errors_total="Parts of the ledger, while Redis answers, that could not be read.",
     ),
     **_of(
         "gauge",

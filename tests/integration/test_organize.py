@@ -240,6 +240,31 @@ def test_a_hall_is_named_where_there_are_several(ledger: store.RedisLedger) -> N
     assert ledger.drained("one", "a/one") == ""
 
 
+def test_a_hall_whose_host_is_not_heard_is_an_alarm(ledger: store.RedisLedger) -> None:
+    """While a season is open there, and no other host of that hall is heard."""
+
+    def heard(host: str, seconds_ago: int) -> None:
+        at_ms = ledger.now_ms() - seconds_ago * 1000
+        ledger.set_vitals(host, vitals.Vitals(host=host, at_ms=at_ms, hall=driver.HALL).encode())
+
+    play(ledger, 0)
+    ledger.open_hall(driver.HALL, "cpu2", "cpu2/first")
+    heard("cpu2", 30)
+    assert "silent" not in farm("status")
+    assert "SILENT" not in farm("hosts", "list")
+    heard("cpu2", 125)
+    told = " ".join(farm("status", code=3).split())
+    assert f"{driver.HALL}: no game, cpu2 silent for 2m 0" in told
+    assert f"ALARM, hall {driver.HALL}: cpu2 silent for 2m 0" in told
+    assert "SILENT" in farm("hosts", "list")
+    heard("cpu3", 5)
+    assert "silent" not in farm("status")
+    heard("cpu3", 100)
+    assert "cpu2, cpu3 silent for 1m 4" in " ".join(farm("status", code=3).split())
+    farm("abandon", "test", "--yes", "--reason", "sold")
+    assert "ALARM" not in farm("status")
+
+
 def test_a_drained_hall_says_how_it_goes_on(ledger: store.RedisLedger) -> None:
     """With no game its worker has ended: who starts it, where, and which season waits for it."""
     play(ledger, 0)

@@ -614,18 +614,32 @@ def desk(farm: Farm, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_backup_at_a_desk_says_which_games_it_lacks(desk: Farm, tmp_path: pathlib.Path) -> None:
-    """Journals without their games are no success, for its caller nor for the alerts."""
+    """Journals without their games are no success; the farm's own backup stays what it was."""
     done = desk("backup", "--to", str(tmp_path / "copy"))
     told = " ".join(done.output.split())
     assert (done.exit_code, "lacks the moves of 3 finished games" in told) == (3, True), told
     assert "systemctl start farm-backup" in told
     with store.connect(os.environ["FARM_REDIS_URL"]) as ledger:
-        report = services.read(ledger, services.BACKUP, services.Backup)
-    assert report is not None
-    assert (report.complete_ms, "3 finished games" in report.error) == (0, True)
+        assert services.read(ledger, services.BACKUP, services.Backup) is None
     archive_there = tmp_path / "control" / "archive"
     done = desk("backup", "--to", str(tmp_path / "copy"), "--archive", str(archive_there))
     assert done.exit_code == 0, done.output
+    with store.connect(os.environ["FARM_REDIS_URL"]) as ledger:
+        report = services.read(ledger, services.BACKUP, services.Backup)
+    assert report is not None
+    assert (report.complete_ms > 0, report.error) == (True, "")
+
+
+def test_a_backup_of_the_farm_that_lacks_games_is_told(
+    desk: Farm, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the farm's data should be it is a failure, for the alerts, too."""
+    monkeypatch.setenv("FARM_DATA", str(tmp_path / "wrong"))
+    assert desk("backup", "--to", str(tmp_path / "copy")).exit_code == 3
+    with store.connect(os.environ["FARM_REDIS_URL"]) as ledger:
+        report = services.read(ledger, services.BACKUP, services.Backup)
+    assert report is not None
+    assert (report.complete_ms, "3 finished games" in report.error) == (0, True)
 
 
 @pytest.mark.parametrize(
