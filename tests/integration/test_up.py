@@ -41,7 +41,8 @@ def up(
     environment = harness.without_farm() | {"FARM_SANDBOX": sandbox}
     return subprocess.Popen(
         [
-            *(*program, "up", "--data", str(root), "--json"),
+            # As from a terminal, also where the tests themselves run under nohup.
+            *("env", "--default-signal=HUP", *program, "up", "--data", str(root), "--json"),
             *(() if web else ("--no-web",)),
             *words,
         ],
