@@ -92,7 +92,7 @@ def new(
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     _refuse_taken(file)
     asks = sys.stdin.isatty() and not yes
-    if not asks and not yes:
+    if not asks and not yes and not as_json:
         click.echo(
             "No terminal, so nothing is asked: what no option says is the usual (the answers as"
             " options: `farm season new --help`)",

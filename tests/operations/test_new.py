@@ -212,7 +212,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_left(
 
 def test_answers_on_a_pipe_are_not_passed_over_without_a_word(tmp_path: pathlib.Path) -> None:
     """Without a terminal nothing is asked, and that is said; --yes wants it, and hears nothing."""
-    words = ("--engines", "a,b", "--format", "match", "--json")
+    words = ("--engines", "a,b", "--format", "match")
     said = made(tmp_path, *words)
     assert "No terminal, so nothing is asked" in said
     (tmp_path / "my-cup.toml").unlink()
