@@ -62,9 +62,8 @@ def status(season: str | None, *, as_json: bool) -> None:
         ]
     _alarm(alarms, halls, waiting)
     if not silence:  # else all of the farm may have been ended
-        alarms |= {
-            f"hall {hall}": tables.silent(hall_view) for hall, hall_view in _left(seasons, halls)
-        }
+        for hall, hall_view in _left(seasons, halls):
+            _add(alarms, f"hall {hall}", tables.silent(hall_view))
     if as_json:
         others = {"alarms": alarms, "clocks": clocks, "unsafe": unsafe}
         common.print_json({"seasons": seasons, "halls": halls} | others)
@@ -109,7 +108,11 @@ def _alarm(
     ]
     for name, need in (*waiting, *held):
         if need.urgent:
-            alarms[name] = "; ".join(filter(None, (alarms.get(name), tables.need(need))))
+            _add(alarms, name, tables.need(need))
+
+
+def _add(alarms: dict[str, str], name: str, alarm: str) -> None:
+    alarms[name] = "; ".join(filter(None, (alarms.get(name), alarm)))
 
 
 def _left(

@@ -261,6 +261,13 @@ def test_a_hall_whose_host_is_not_heard_is_an_alarm(ledger: store.RedisLedger) -
     assert "silent" not in farm("status")
     heard("cpu3", 100)
     assert "cpu2, cpu3 silent for 1m 4" in " ".join(farm("status", code=3).split())
+    last, hold = ledger.last(api.FARM), api.Hold(f"hall:{driver.HALL}", "sick", "memory")
+    fact = contract.Draft("hall_held", {"hall": driver.HALL, "reason": "memory"})
+    ledger.append(api.FARM, last, [fact], "hall", [hold])
+    told = " ".join(farm("status", code=3).split())
+    alarm = f"ALARM, hall {driver.HALL}: {driver.HALL} is held: memory"
+    assert f"{alarm} (`farm host release {driver.HALL}`); cpu2, cpu3 silent for" in told
+    farm("host", "release", driver.HALL)
     farm("abandon", "test", "--yes", "--reason", "sold")
     assert "ALARM" not in farm("status")
 
