@@ -447,7 +447,13 @@ class Agent:
     def _patience_ms(self) -> float:
         boot, now = boottime_ns(), time.monotonic_ns()
         look_ns = LOOK_NS if self.search is None else WATCH_NS
-        waits = [look_ns, self.allowed_ns - boot, self.quit_ns - boot]
+        waits = [look_ns]
+        # What has passed and has nothing left to do would let the loop run without a pause, before
+        # everything else on its core, the dying engine first.
+        if not (self.killed_for or self.ended_ns):
+            waits += [self.allowed_ns - boot, self.quit_ns - boot]
+        elif self.over:  # who is to hear of it may come until then
+            waits.append(self.allowed_ns - boot)
         if self.joined:
             waits.append(self.next_ask_ns - boot)
         if self.search is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import contextlib
 import hashlib
 import json
@@ -48,6 +49,26 @@ def pythons() -> dict[str, str]:
 
 
 PYTHONS = pythons()
+
+
+@pytest.mark.parametrize("limit", ["allowed_ns", "quit_ns"])
+@pytest.mark.parametrize(
+    ("killed_for", "ended", "over"),
+    [("link lost", False, 0), ("link lost", True, 0), ("", True, 0), ("link lost", True, 7)],
+)
+def test_a_limit_that_has_passed_does_not_let_an_agent_run_without_a_pause(
+    limit: str, killed_for: str, ended: bool, over: int
+) -> None:
+    """It runs before all else on its core: the engine that it waits for could not even end."""
+    now = agent.boottime_ns()
+    one = object.__new__(agent.Agent)
+    one.search, one.joined, one.next_ask_ns = None, True, now + 60 * 10**9
+    one.allowed_ns = one.quit_ns = now + 60 * 10**9
+    setattr(one, limit, now - 10**9)
+    one.killed_for, one.ended_ns, one.closed_ns, one.over = killed_for, ended and now, 0, over
+    one.records = collections.deque([(7, b"")])
+    # With its end told and no permission left it is finished: the one case that needs no pause.
+    assert one._finished() or one._patience_ms() > 100
 
 
 @pytest.fixture(scope="module")
