@@ -29,13 +29,12 @@ def decisions(season: str | None, *, as_json: bool) -> None:
     Example: farm decisions
     """
     with common.open_ledger() as ledger:
-        several = common.several_open(ledger)
         seasons = [common.fold(ledger, season)] if season else common.open_seasons(ledger)
     if as_json:
         common.print_json([question for each in seasons for question in _questions(each)])
         return
     for each in seasons:
-        for line in _asked(each, named=season is not None or several):
+        for line in _asked(each, named=season is not None or len(seasons) > 1):
             click.echo(line)
 
 

@@ -116,13 +116,13 @@ class _Import:
             return Plan(lines, [], (self._names_hint(recorded),))
         hints: list[str] = []
         for game, text in recorded:
-            line = self._line(game, text)
+            line, finished = self._line(game, text)
             lines.append(line)
-            if line.problem:
+            if finished is None:
                 if not line.game:
                     hints += self._order_hint([later for later, _ in recorded[len(lines) - 1 :]])
                 break  # the rest would only be out of order
-            self._take(game, text, line)
+            self._take(game, text, line, finished)
         self._flush()
         hints += [ADJUDICATION_HINT] if self._ended_otherwise else []
         return Plan(lines, self._drafts, tuple(hints))
@@ -173,22 +173,25 @@ class _Import:
         fitting = _fitting(event, pairs[: len(event.order)])
         return [] if fitting is None else [fitting]
 
-    def _line(self, game: reading.Game, text: str) -> Line:
+    def _line(self, game: reading.Game, text: str) -> tuple[Line, contract.GameFinished | None]:
+        """Return what becomes of a game, and its result unless there is a problem."""
         line = Line(game.number, game.white, game.black, game.tags["Result"])
         due = self._matched(game)
         if isinstance(due, str):
             line.problem = due
-            return line
+            return line, None
         line.game = due.id
         line.problem = self._contradiction(game, due)
-        line.doubts = (
-            () if line.problem else (*self._twin(game, text, due), *self._doubts_of(game, due))
-        )
-        return line
+        if line.problem:
+            return line, None
+        finished = self._finished(game, text, due)
+        line.doubts = (*self._twin(game, finished, due), *self._doubts_of(game, due))
+        return line, finished
 
-    def _twin(self, game: reading.Game, text: str, due: events.Game) -> Iterator[str]:
+    def _twin(
+        self, game: reading.Game, here: contract.GameFinished, due: events.Game
+    ) -> Iterator[str]:
         """Yield the doubt that the season had this game before the import: same text, or time."""
-        here = self._finished(game, text, due)
         times = record.moment_ms(game.tags.get("GameStartTime", "")) == here.started_ms
         for had in self._had:
             there = had.finished
@@ -277,11 +280,12 @@ class _Import:
         if game.plies and first is not None and first.line != game.opening.line:
             yield "another opening than in the game with the colours reversed"
 
-    def _take(self, game: reading.Game, text: str, line: Line) -> None:
+    def _take(
+        self, game: reading.Game, text: str, line: Line, finished: contract.GameFinished
+    ) -> None:
         due = self._state.games[line.game]
         if game.plies:
             self._openings.setdefault(_key(due), game.opening)
-        finished = self._finished(game, text, due)
         self._doubts += [f"game {line.number}: {doubt}" for doubt in line.doubts]
         self._batch.append(
             amendment_entries.Imported(game=due.id, number=game.number, finished=finished, pgn=text)

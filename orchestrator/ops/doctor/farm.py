@@ -9,7 +9,6 @@ from orchestrator import contract
 from orchestrator.common import errors, version
 from orchestrator.ledger import store, vitals
 
-SILENT_MS: Final = 60_000  # ms: six beats
 SKEW_SECONDS: Final = 0.05
 OUT_OF_SERVICE: Final = "docs/runbooks/FarmSeasonOutOfService.md"
 
@@ -125,7 +124,7 @@ def _host(name: str, seen: vitals.Vitals, now_ms: int, drained: str) -> Iterator
     yield contract.Finding(
         area="host",
         name=f"{name}: alive",
-        status="ok" if silent < SILENT_MS or drained else "failed",
+        status="ok" if silent <= vitals.SILENT_SECONDS * 1000 or drained else "failed",
         found=f"last heartbeat {silent / 1000:.0f} s ago{purpose}",
         why="a host that is away holds the games that need it up",
         do="start its worker, `farm season amend host --away`, or `farm host forget`",
