@@ -111,9 +111,12 @@ class Others:
         self._processor = Processor(watched, os.getpid(), proc)
         self._every, self._due = look_seconds, float("-inf")
 
-    def look(self) -> None:
-        """Measure what others used since the last look, if it is time."""
-        if time.monotonic() >= self._due:
+    def look(self, *, at_once: bool = False) -> None:
+        """Measure what others used since the last look, if it is time.
+
+        ``at_once``: also before, where nothing has been measured yet.
+        """
+        if time.monotonic() >= self._due or (at_once and self.used is None):
             self._due = time.monotonic() + self._every
             ratio = self._processor.look()[1]
             self.used = None if ratio is None else ratio * self.cores

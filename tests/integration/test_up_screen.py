@@ -138,10 +138,14 @@ def test_a_farms_own_load_is_nobody_elses(machine: Machine, season: driver.Drive
 
 def test_an_engine_of_more_threads_needs_more_of_the_machine(machine: Machine) -> None:
     """What is left is held against a thinking engine's cores, and one for the referee."""
-    others = machine.others()
+    others = processor.Others(machine.proc)
     others.look()
     machine.pass_hour(others=0.75, own=0)
     others.look()
+    assert others.used is None, "it is not time"
+    others.look(at_once=True)
+    machine.pass_hour(others=0, own=0)
+    others.look(at_once=True)
     free = len(CORES) - 0.75
     enough = int(free)
     assert others.crowd(enough) == ""

@@ -332,8 +332,9 @@ class Runner:
 
     def _with_load(self, end: referee_result.Ended) -> referee_result.Ended:
         """Add to a loss on time that other programs used the cores; say it once in a match."""
-        self._others.look()
-        if end.outcome.ending not in LATE:
+        late = end.outcome.ending in LATE
+        self._others.look(at_once=late)
+        if not late:
             return end
         crowd = self._others.crowd(self._needed)
         if not crowd:

@@ -382,7 +382,7 @@ class Event(contract.DeferredMessage):
     disqualify_after: int = pydantic.Field(default=0, ge=0, le=GAMES)
     break_: parsers.Duration | Literal["operator"] | None = pydantic.Field(
         default=None, alias="break"
-    )  # "operator": a gate that only `farm open-gate` opens (CUP-2a)
+    )  # "operator": a gate that `farm open-gate` opens, or `amend gate --at` (CUP-2a)
 
     @property
     def break_ms(self) -> int | None:
