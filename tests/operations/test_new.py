@@ -187,6 +187,8 @@ def test_what_does_not_play_is_not_offered(
     assert [e.id for e in load.load(place / "my-cup.toml").engines] == ["seer", "weiss"]
     assert "sjeng is here and does not play: " in said
     assert "exit 7" in said
+    assert said.count("no such network") == 1
+    assert "no such network (sandbox: " in said
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def _engine(
                 if option.remark
             ]
             outcome += f" ({'; '.join(lowered)})" if whole and lowered else ""
-            outcome += f"; {record.white.sandbox}" if record.white.sandbox else ""
+            outcome += f" (sandbox: {record.white.sandbox})" if record.white.sandbox else ""
     except errors.RefusedError as error:
         status, outcome = "unknown", str(error)
     except errors.FarmError as error:
@@ -139,5 +139,5 @@ def _lost(record: contract.GameRecord) -> str:
     """Say how a trial was lost: the record's words, and the engine's own last ones."""
     outcome = record.outcome
     stderr = record.white.stderr_tail if outcome.loser == "white" else ""
-    parts = (outcome.details, outcome.note, *stderr.strip().splitlines()[-1:])
-    return ": ".join(filter(None, parts))
+    last = [line for line in stderr.strip().splitlines()[-1:] if line not in outcome.note]
+    return ": ".join(filter(None, (outcome.details, outcome.note, *last)))
