@@ -38,10 +38,15 @@ def log(season: str | None, *, as_json: bool) -> None:
 
 
 def line(act: dict[str, Any]) -> str:
-    """Tell an act in one line."""
+    """Tell an act in one line, with its time."""
+    return f"{tables.moment(act['at_ms'])}  {deed(act)}"
+
+
+def deed(act: dict[str, Any]) -> str:
+    """Tell in one line who did what, and why."""
     why = f": {act['reason']}" if act["reason"] else ""
     about = f" ({_about(act)})" if act["about"] else ""
-    return f"{tables.moment(act['at_ms'])}  {act['name']}  {_what(act)}{about}{why}"
+    return f"{act['name']}  {_what(act)}{about}{why}"
 
 
 def _what(act: dict[str, Any]) -> str:

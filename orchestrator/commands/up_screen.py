@@ -9,10 +9,10 @@ import rich.console
 
 from orchestrator import contract
 from orchestrator.arbiter import verdict
-from orchestrator.commands import common, tables
+from orchestrator.commands import common, log, tables
 from orchestrator.common import errors, output, processor
 from orchestrator.ledger import store
-from orchestrator.season import decide, needs, views
+from orchestrator.season import audit_log, decide, needs, views
 from orchestrator.season.fold import entries, events, openings, state
 from orchestrator.season.spec import interruption_rules
 
@@ -26,6 +26,7 @@ _REMEDIES: Final = (  # for an engine that does not start, in the order in which
     ("then", "season resume"),
 )
 _LAST: Final = frozenset({entries.EVENT_RANKED, entries.DECIDED, entries.PAUSED})
+_TOLD_ELSEWHERE: Final = frozenset({entries.LAUNCHED, entries.HELD, entries.PAUSED})
 REFEREE: Final = 1  # cores beside the thinking engine's: the referee's, and the farm's
 
 
@@ -79,7 +80,7 @@ class Screen:
         folded = self._states.setdefault(season, state.SeasonState(season))
         for entry in common.follow(self._ledger, season, folded):
             if self._looked:  # else it was there before
-                self._tell(folded, entry.kind, entry.data)
+                self._tell(folded, entry)
 
     def _tell_load(self) -> None:
         """Say once, as soon as it has been measured, that others use what engines need."""
@@ -128,13 +129,16 @@ class Screen:
     def _command(self, arguments: str) -> str:
         return f"`{self._environment}farm {arguments}`"
 
-    def _tell(self, folded: state.SeasonState, kind: str, data: Any) -> None:
+    def _tell(self, folded: state.SeasonState, entry: contract.Entry) -> None:
+        kind, data = entry.kind, entry.data
         if kind == entries.LAUNCHED:
             launched = folded.launched
             name, engines = launched.season.name, len(launched.engines)
             line = f"{launched.id} is launched: {name}, {output.some(engines, 'engine')}"
             self._console.print(line, style="bold")
         line = _line(folded, kind, data)
+        if not line and kind not in _TOLD_ELSEWHERE:
+            line = "".join(map(log.deed, audit_log.acts([entry])))  # what a person did
         if line:
             several = len(self._states) > 1  # then a line names its season
             self._console.print(f"{folded.launched.id}: {line}" if several else line)

@@ -180,8 +180,11 @@ def test_a_season_that_is_launched_meanwhile_is_told_from_its_launch_on(
     why = entries.Held(reason="3 attempts at league.1 ended without a move")
     season.append([contract.Draft.of(entries.PAUSED, entries.Paused(name="ann", reason="[lunch]"))])
     season.append([contract.Draft.of(entries.HELD, why)])
+    back = entries.Resumed(name="ann", reason="served")
+    season.append([contract.Draft.of(entries.RESUMED, back)])
     shown.feed()
     told = shown.look()
+    assert "ann  resumed: served\n" in told
     assert "test is launched: " in told
     assert "4 engines" in told
     resumes = "`FARM_DATA=/x farm season resume test` goes on"
