@@ -25,6 +25,7 @@ from orchestrator.season.fold import state as season_state
 CHECKS = "farm.checks"
 Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
 FOLDER = "preflight"
+_UNTRIED = ("engine", "unknown")  # area and status of an engine that could not be started
 PREFLIGHT = "preflight_done"  # a fact of the farm's own journal
 
 
@@ -127,7 +128,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
 
     Run it on the hall's host while the season is at a gate or paused: each engine plays
     two plies as in a game. The report is kept in the archive and its SHA-256 in the farm's
-    journal. Exit code 3 where something failed.
+    journal. Exit code 3 where something failed, or an engine could not be started.
 
     Example: farm preflight superfinal
     """
@@ -146,7 +147,8 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
         fact["failed"] = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
         draft = contract.Draft(PREFLIGHT, fact)
         common.append_farm(ledger, draft, common.author(ledger, "preflight"))
-    _print(summary, as_json=as_json, path=path)
+    untried = [one.name for one in summary.findings if (one.area, one.status) == _UNTRIED]
+    _print(summary, as_json=as_json, path=path, untried=untried)
 
 
 def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
@@ -201,7 +203,13 @@ def _report(
     )
 
 
-def _print(summary: Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
+def _print(
+    summary: Report,
+    *,
+    as_json: bool,
+    path: pathlib.Path | None = None,
+    untried: Sequence[str] = (),
+) -> None:
     if as_json:
         common.print_json(summary.model_dump(mode="json") | {"file": str(path) if path else None})
     else:
@@ -210,6 +218,7 @@ def _print(summary: Report, *, as_json: bool, path: pathlib.Path | None = None) 
             advice = finding.why if finding.status == "ok" else f"{finding.why}\n→ {finding.do}"
             table.add_row(finding.area, finding.name, finding.status, finding.found, advice)
         common.console().print(table)
-    if summary.failed:
-        names = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
-        raise errors.RefusedError(f"not ready: {names}")
+    lacks = [f"{finding.area} {finding.name}" for finding in summary.failed]
+    lacks += [f"{engine} (not started)" for engine in untried]
+    if lacks:
+        raise errors.RefusedError(f"not ready: {', '.join(lacks)}")

@@ -109,7 +109,7 @@ class _Import:
         self._batch: list[amendment_entries.Imported] = []
         self._doubts: list[str] = []
         self._ended_otherwise = False  # a game, than the event's rules would have ended it
-        self._openings: dict[tuple[str, frozenset[str], int | None], contract.Opening] = {}
+        self._openings: dict[tuple[str, events.Pair], contract.Opening] = {}
 
     def run(self, recorded: Sequence[tuple[reading.Game, str]]) -> Plan:
         if lines := self._unknown_names(recorded):
@@ -276,7 +276,8 @@ class _Import:
                 f"{miss['rule']}: the event's rules end it at ply {ply},"
                 f" the record at ply {miss['recorded_ply']}"
             )
-        first = self._openings.get(_key(due))
+        pair, earlier = events.pair(due), self._state.events[due.event].imported_openings
+        first = self._openings.get((due.event, pair), earlier.get(pair))
         if game.plies and first is not None and first.line != game.opening.line:
             yield "another opening than in the game with the colours reversed"
 
@@ -285,11 +286,13 @@ class _Import:
     ) -> None:
         due = self._state.games[line.game]
         if game.plies:
-            self._openings.setdefault(_key(due), game.opening)
+            self._openings.setdefault((due.event, events.pair(due)), game.opening)
         self._doubts += [f"game {line.number}: {doubt}" for doubt in line.doubts]
-        self._batch.append(
-            amendment_entries.Imported(game=due.id, number=game.number, finished=finished, pgn=text)
+        opening = None if due.opening is None and due.start is None else _opening(game)
+        imported = amendment_entries.Imported(
+            game=due.id, number=game.number, opening=opening, finished=finished, pgn=text
         )
+        self._batch.append(imported)
         self._state.finish(finished)
         if len(self._batch) >= BATCH or not self._waits():
             self._flush()
@@ -427,8 +430,13 @@ def _first(name: str) -> str:
     return name.split(maxsplit=1)[0] if name.split() else name
 
 
-def _key(game: events.Game) -> tuple[str, frozenset[str], int | None]:
-    return game.event, frozenset((game.white, game.black)), game.opening
+def _opening(game: reading.Game) -> contract.Opening | None:
+    """Return what a game began with, None where its record does not tell it."""
+    fen, moves = game.opening.line
+    if fen is None and not moves:
+        return None
+    name, eco = game.tags.get("Opening", ""), game.tags.get("ECO", "")
+    return contract.Opening(fen=fen, moves=moves, name=name, eco=eco)
 
 
 def _times_ms(game: reading.Game, now_ms: int) -> tuple[int, int]:

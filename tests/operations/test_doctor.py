@@ -157,6 +157,20 @@ def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground)
     assert "engine scripted-1" in fact.data["failed"]
 
 
+def test_engines_that_could_not_be_started_are_not_ready(ground: Ground) -> None:
+    """Beside a game nothing is known of them: a script that opens the gate then has to wait."""
+    farm = harness.Farm(ground.root)
+    farm.ledger = ground.ledger
+    engines = [harness.scripted(ground.root / "life", number) for number in (1, 2)]
+    farm.launch(harness.league(ground.root / "s.toml", engines), "s")
+    assert ground.run("pause", "--reason", "preflight").exit_code == 0
+    with directory.HallDirectory(ground.root / "halls" / "hall-1").locked(1) as lock:
+        assert lock is not None
+        done = ground.run("preflight", "league")
+    assert done.exit_code == 3, done.output
+    assert "scripted-1 (not started), scripted-2 (not started)" in done.output
+
+
 def test_no_speed_is_measured_beside_a_game(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,9 +14,9 @@ from orchestrator.arbiter import record
 from orchestrator.audit import reading
 from orchestrator.forecast import rating_list
 from orchestrator.ops import import_games
-from orchestrator.season import views
+from orchestrator.season import verify_seed, views
 from orchestrator.season.amend import operations
-from orchestrator.season.fold import amendment_entries, entries, events, state
+from orchestrator.season.fold import amendment_entries, entries, events, openings, state
 
 MATE = {
     "1-0": "1. e4 f5 2. d4 g5 3. Qh5# 1-0",
@@ -320,6 +320,31 @@ def test_a_season_is_launched_anew_with_what_was_played(tmp_path: Path) -> None:
     ]
     assert len(rating_list.results([new.state])) == len(old.state.games)
     assert rating_list.results([old.state, new.state]) == rating_list.results([old.state])
+    assert verify_seed.verify(new.journal).mismatches == ()
+
+
+@pytest.mark.parametrize("format_", ["double_rounds = 1", 'double_rounds = 1, reverse = "at-once"'])
+def test_the_reverse_of_an_imported_game_begins_as_it_did(tmp_path: Path, format_: str) -> None:
+    """By its marked moves or its start position, whatever the lot would have dealt (S16-8a)."""
+    text = driver.season_text().replace("double_rounds = 1", format_)
+    new = paused(tmp_path, text)
+    assert new.state.current is not None
+    first = new.state.game("league.1")
+    names = [new.state.engines[one].name for one in (first.white, first.black)]
+    marked = pgn(*names).replace("1. e4 f5 2.", "1. e4 {book} f5 {book} 2.")
+    new.append(planned(new, [marked]).drafts)
+    games = list(new.state.games.values())
+    (reverse,) = (game for game in games if (game.white, game.black) == (first.black, first.white))
+    assert openings.of_game(new.state, reverse).line == (None, ("e2e4", "f7f5"))
+    others = [game for game in games if game.open and game.id != reverse.id]
+    assert all(openings.of_game(new.state, game).fen for game in others), "they have their lots"
+
+
+def test_a_reverse_game_is_dealt_its_opening_where_the_record_tells_none(tmp_path: Path) -> None:
+    """A game without marks may have begun with any of its moves."""
+    new = paused(tmp_path)
+    new.append(planned(new, due(new, ["1-0"])).drafts)
+    assert all(openings.of_game(new.state, game).fen for game in new.state.games.values())
 
 
 def test_a_game_that_was_imported_into_two_seasons_counts_once(tmp_path: Path) -> None:

@@ -101,8 +101,8 @@ class _Official:
             raise errors.RefusedError(f"{self._hall} is on {host}; test engines there")
         if self._ledger.slot(self._hall) is not None or self.waits:
             raise errors.RefusedError(
-                f"an official game runs or waits in {self._hall}; test games are played while"
-                " the season is at a gate or paused"
+                f"an official game runs or waits in {self._hall}; test games are played once"
+                " it is over, while the season is at a gate or paused"
             )
 
 

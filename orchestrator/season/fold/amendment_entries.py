@@ -109,10 +109,15 @@ class HostBack(contract.DeferredMessage):
 
 
 class Imported(contract.DeferredMessage):
-    """A game that was played elsewhere; ``number`` is its place in the file, from 1."""
+    """A game that was played elsewhere; ``number`` is its place in the file, from 1.
+
+    ``opening`` is what it began with, which its reverse game gets, too (S16-8a); None where its
+    record does not say which moves were the book's, or the event has none.
+    """
 
     game: str
     number: int
+    opening: contract.Opening | None = None
     finished: contract.GameFinished
     pgn: str
 

@@ -128,8 +128,12 @@ def _games_imported(
     state: season_state.SeasonState, fact: amendment_entries.GamesImported, _at_ms: int
 ) -> None:
     for game in fact.games:
-        require(state.games[game.game].open, f"{game.game} has its result, or is cancelled")
+        paired = state.games[game.game]
+        require(paired.open, f"{game.game} has its result, or is cancelled")
         require(state.running is None, "a game is in flight")
+        if game.opening is not None:
+            openings = state.events[paired.event].imported_openings
+            openings.setdefault(events.pair(paired), game.opening)
         state.finish(game.finished)
 
 

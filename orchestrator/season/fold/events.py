@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from orchestrator import contract
 from orchestrator.season.fold import amendment_entries, entries, standings, tally
@@ -73,6 +73,14 @@ class Game:
         return self.played_by or (self.white, self.black)
 
 
+Pair: TypeAlias = tuple[frozenset[str], str | None, int | None, int | None]
+
+
+def pair(game: Game) -> Pair:
+    """Return what the games of a pair have in common: players, and the lot of their opening."""
+    return frozenset((game.white, game.black)), game.book, game.opening, game.start
+
+
 def untouched(game: Game) -> Game:
     """Return a game as if no attempt at it had been interrupted."""
     return dataclasses.replace(game, progress=None, asks=False, verdict="")
@@ -119,6 +127,7 @@ class EventState:
         self.asked: dict[str, entries.DecisionNeeded] = {}
         self.answers: dict[str, entries.Decided] = {}
         self.excluded: dict[str, entries.EngineExcluded] = {}
+        self.imported_openings: dict[Pair, contract.Opening] = {}  # of games played elsewhere
         self.annulled: set[str] = set()  # games of which only crashes count any more (S16-15d)
         self.generation = generation
         self.pinned: dict[str, contract.EngineSpec] = {}  # what plays, from its start on

@@ -160,7 +160,10 @@ def book_of(state: season_state.SeasonState, game: events.Game) -> str | None:
 
 
 def of_game(state: season_state.SeasonState, game: events.Game) -> contract.Opening:
-    """Return the opening of a paired game from the journaled books."""
+    """Return the opening of a paired game: that of its pair's imported game, else by its lot."""
+    imported = state.events[game.event].imported_openings.get(events.pair(game))
+    if imported is not None:
+        return imported
     book = book_of(state, game)
     if game.start is not None:
         return start_position(game.start)
