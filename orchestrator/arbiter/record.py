@@ -195,7 +195,7 @@ def _peer_movetext(
     lines: Mapping[int, Sequence[str]],
 ) -> Iterator[str]:
     """Yield moves and comments as match programs write them: ``{+0.29/19 0.40s}``."""
-    closing = verdict.sentence(record.outcome)
+    closing = verdict.peer_sentence(record.outcome, comments)
     plies = {ply.ply: ply for ply in record.plies}
     moves = [move for move, _ in _moves(record, *written, commented=False)]
     if not moves:

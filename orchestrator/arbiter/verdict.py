@@ -1,7 +1,8 @@
 """The words of every verdict: outcome, PGN Termination tag and the closing sentence.
 
 The words are those that statistics and viewers match on (the PGN of the
-public archive has them), so they are made nowhere else.
+public archive has them), so they are made nowhere else. Those of fastchess and
+cutechess-cli are theirs, for whoever asked for their lines or their PGN comments.
 Invariants: a lost game names its loser and the result agrees with it; a drawn game
 names none. Time loss and illegal move are plain losses, disconnect and stall count as
 crashes (S16-15c).
@@ -9,6 +10,7 @@ crashes (S16-15c).
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from orchestrator import contract
@@ -42,6 +44,10 @@ _DRAWS: Final = {
     contract.Ending.FIFTY_MOVES: ("Fifty moves rule", "Draw by fifty moves rule"),
     contract.Ending.THREEFOLD: ("3-Fold repetition", "Draw by 3-fold repetition"),
     contract.Ending.AGREEMENT: ("Draw by agreement", "Draw by agreement"),
+}
+_PEERS_MAX_MOVES: Final = {
+    "fastchess": "Draw by adjudication",
+    "cutechess": "Draw by adjudication: maximal game length",
 }
 _MOVE_TEXT = 60  # characters kept of what an engine wrote instead of a move
 
@@ -240,9 +246,27 @@ def sentence(outcome: contract.Outcome) -> str:
     return outcome.details
 
 
+def peer_sentence(outcome: contract.Outcome, program: contract.PgnComments) -> str:
+    """Return the sentence as a match program words it, in its lines and in its PGN's comment."""
+    if outcome.ending is contract.Ending.MAX_MOVES and program in _PEERS_MAX_MOVES:
+        return _PEERS_MAX_MOVES[program]
+    if outcome.ending is contract.Ending.TIME and program == "fastchess":
+        return f"{outcome.details} ({_overrun_ms(outcome.note)}ms overrun)"
+    return sentence(outcome)
+
+
 def with_note(details: str, note: str) -> str:
     """Return a verdict with what it rests on, for those who look for the cause of a fault."""
     return f"{details}: {note}" if note else details
+
+
+def _overrun_ms(note: str) -> int:
+    """Read by how much a move was late: ``1000.272 ms of 500.000 ms``."""
+    fields = note.split()
+    try:
+        return max(0, math.floor(float(fields[0]) - float(fields[3])))
+    except (IndexError, ValueError):
+        return 0
 
 
 def _how_adjudicated(loser: contract.Side | None) -> str:

@@ -61,16 +61,20 @@ class Result:
     position: str = ""  # FEN in which an illegal move or a false claim was made
 
     @property
-    def sentence(self) -> str:
-        """Return why the game ended, as a sentence: what closes its PGN."""
-        outcome = contract.Outcome(
+    def outcome(self) -> contract.Outcome:
+        """Return how the game ended, as its record has it."""
+        return contract.Outcome(
             result=self.result,
             ending=self.ending,
             loser=self.loser,
             details=self.details,
             note=self.note,
         )
-        return verdict.sentence(outcome)
+
+    @property
+    def sentence(self) -> str:
+        """Return why the game ended, as a sentence: what closes its PGN with TCEC's comments."""
+        return verdict.sentence(self.outcome)
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> Result:

@@ -336,6 +336,39 @@ def test_a_crash_ends_the_match_of_a_dialect_without_recover(
     assert ("farm match -resume" in said.stdout + said.stderr) == (played == 1)
 
 
+@pytest.mark.parametrize(
+    ("dialect", "limit", "late"),
+    [
+        ("cutechess", "Draw by adjudication: maximal game length", "White loses on time"),
+        ("fastchess", "Draw by adjudication", r"White loses on time \([1-9]\d*ms overrun\)"),
+    ],
+)
+def test_a_dialects_line_and_comment_tell_an_end_alike(
+    tmp_path: pathlib.Path, dialect: str, limit: str, late: str
+) -> None:
+    """A game at its most moves and a loss on time, by the words of the program; tags are TCEC's."""
+    engines = [
+        *(*table.scripted("A"), "tc=60"),
+        *(*table.scripted("B"), "tc=60"),
+        *(*table.scripted("Late", "--fault", "late:1300@5"), "tc=1"),
+    ]
+    words = ("-tournament", "round-robin", "-games", "2", "-rounds", "1", "-maxmoves", "4")
+    words = ("-dialect", dialect, "-recover", *words, "-pgnout", "g.pgn")
+    out = table.play(tmp_path, *engines, *words).stdout
+    line = re.compile(r"^Finished game \d+ \((\S+) vs (\S+)\): \S+ \{(.*)\}$", re.MULTILINE)
+    printed = {(white, black): why for white, black, why in line.findall(out)}
+    commented, details = {}, {}
+    for game in pgn_games(tmp_path / "g.pgn"):
+        sides = game.headers["White"], game.headers["Black"]
+        commented[sides] = game.end().comment.partition("s, ")[2]
+        details[sides] = game.headers["TerminationDetails"]
+    assert printed == commented
+    assert re.fullmatch(limit, printed["A", "B"])
+    assert re.fullmatch(late, printed["Late", "A"])
+    assert details["A", "B"] == "TCEC max moves rule"
+    assert details["Late", "A"] == "White loses on time"
+
+
 def test_the_manuals_field_is_played_and_rated_around_an_anchor(tmp_path: pathlib.Path) -> None:
     """The two lines of docs/match.md: one list of a gauntlet's games, and it by the anchor."""
     gauntlet, rated = re.findall(r"^farm (match .*field\.pgn\b.*)$", DOCS.read_text(), re.MULTILINE)

@@ -54,6 +54,7 @@ def outcome_of(letter: str) -> contract.Outcome:
         "I": verdict.illegal("white", "a1a8"),
         "R": verdict.score_resign("white"),
         "M": verdict.max_moves(),
+        "A": verdict.score_draw(),
         "6": verdict.tablebase(None),
     }[letter]
 
@@ -357,6 +358,58 @@ def test_comments_are_the_other_programs(style: record.Comments, moves: str) -> 
     """Score, depth and time of the mover, the verdict behind the last; no other comments."""
     text = record.pgn(game(), comments=style, fields={"nodes"})
     assert " ".join(text.split("\n\n")[1].split()) == moves
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (
+            "cutechess",
+            {
+                "M": "Draw by adjudication: maximal game length",
+                "T": "White loses on time",
+                "6": "Draw by adjudication: SyzygyTB",
+                "A": "Draw by adjudication",
+                "R": "Black wins by adjudication",
+                "I": "White makes an illegal move: a1a8",
+            },
+        ),
+        (
+            "fastchess",
+            {
+                "M": "Draw by adjudication",
+                "T": "White loses on time (12ms overrun)",
+                "6": "Draw by adjudication: SyzygyTB",
+                "A": "Draw by adjudication",
+                "R": "Black wins by adjudication",
+            },
+        ),
+    ],
+)
+def test_the_last_comment_has_the_words_of_the_printed_line(
+    program: record.Comments, words: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both are what the other program says of such an end: scripts count reasons by either."""
+    letters = "".join(words)
+    rounds = ("-rounds", str(len(letters)), "-output", f"format={program}")
+    lines = printed_lines((*TWO, *rounds), letters, capsys)
+    finished_games = [line for line in lines if line.startswith("Finished game")]
+    printed = [line.partition("{")[2].removesuffix("}") for line in finished_games]
+    commented = [closing_words(outcome_of(letter), program) for letter in letters]
+    assert printed == commented == list(words.values())
+
+
+def test_the_illegal_move_is_in_fastchess_comment_alone() -> None:
+    """Its line of the result leaves the move out, since a warning before it has named it."""
+    told = "White makes an illegal move: a1a8"
+    assert closing_words(outcome_of("I"), "fastchess") == told
+
+
+def closing_words(outcome: contract.Outcome, program: record.Comments) -> str:
+    """Return what follows the last move's time in its comment."""
+    text = record.pgn(game().model_copy(update={"outcome": outcome}), comments=program)
+    (last,) = re.findall(r"\{[^{}]*2\.50*s, ([^{}]*)\} (?:1-0|0-1|1/2-1/2)$", text.strip())
+    return str(last)
 
 
 def test_no_line_ends_within_a_comment() -> None:

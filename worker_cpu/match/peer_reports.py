@@ -316,27 +316,14 @@ def of(settings: arguments.Settings, table: standings.Standings, games: int) -> 
 
 
 def _cutechess_reason(result: match_journal.Result) -> str:
-    """Return why a game ended; a draw by moves is cutechess' plain adjudication."""
-    if result.ending is contract.Ending.MAX_MOVES:
-        return "Draw by adjudication"
-    return result.sentence
+    return verdict.peer_sentence(result.outcome, "cutechess")
 
 
 def _fastchess_reason(result: match_journal.Result) -> str:
-    if result.ending is contract.Ending.TIME:
-        return f"{result.details} ({_overrun_ms(result.note)}ms overrun)"
+    """Return why a game ended; an illegal move is in a line of its own and in the PGN's comment."""
     if result.ending is contract.Ending.ILLEGAL:
         return result.details
-    return _cutechess_reason(result)
-
-
-def _overrun_ms(note: str) -> int:
-    """Read by how much a move was late: ``1000.272 ms of 500.000 ms``."""
-    fields = note.split()
-    try:
-        return max(0, math.floor(float(fields[0]) - float(fields[3])))
-    except (IndexError, ValueError):
-        return 0
+    return verdict.peer_sentence(result.outcome, "fastchess")
 
 
 def _limit(control: contract.TimeControl) -> str:
