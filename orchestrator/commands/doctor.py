@@ -147,7 +147,9 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
         fact["failed"] = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
         draft = contract.Draft(PREFLIGHT, fact)
         common.append_farm(ledger, draft, common.author(ledger, "preflight"))
-    untried = [one.name for one in summary.findings if (one.area, one.status) == _UNTRIED]
+    untried = [
+        finding.name for finding in summary.findings if (finding.area, finding.status) == _UNTRIED
+    ]
     _print(summary, as_json=as_json, path=path, untried=untried)
 
 

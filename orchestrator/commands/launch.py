@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -128,7 +129,7 @@ def launch(
         if not dry_run:
             who = common.author(ledger, by)
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
-        warned = _hall_warnings(ledger, hall)
+        warned = [*_hall_warnings(ledger, hall), *_name_warnings(ledger, loaded, chosen)]
     warned += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
     programs.warn(warned)
     report = _as_json(loaded, chosen, hall, secret)
@@ -152,6 +153,22 @@ def _hall_warnings(ledger: store.RedisLedger, hall: str) -> list[str]:
         started = f"its worker is started again on its host (`systemctl start farm-hall@{hall}`)"
         return [f"{hall} is drained ({reason}), and the season waits until {started}"]
     return []
+
+
+def _name_warnings(ledger: store.RedisLedger, loaded: load.Loaded, chosen: str) -> Iterator[str]:
+    """Say which season has the name already: viewers' files are named by it."""
+    if chosen != loaded.season.id:
+        return  # then the name of the files has the id, too
+    for season in ledger.seasons():
+        first = next(iter(ledger.read(season, limit=1)), None)
+        if season == chosen or first is None or first.kind != entries.LAUNCHED:
+            continue
+        launched = entries.Launched.model_validate(first.data)
+        if (launched.season.name, launched.season.id) == (loaded.season.name, season):
+            yield (
+                f"{season} has the name {loaded.season.name!r}, too: in the archive of TCEC's viewers"
+                " the files of the one replace the other's; give this one another `name`"
+            )
 
 
 def _as_json(loaded: load.Loaded, season: str, hall: str, seed: str) -> dict[str, Any]:

@@ -39,10 +39,10 @@ def log(season: str | None, *, as_json: bool) -> None:
 
 def line(act: dict[str, Any]) -> str:
     """Tell an act in one line, with its time."""
-    return f"{tables.moment(act['at_ms'])}  {deed(act)}"
+    return f"{tables.moment(act['at_ms'])}  {what_was_done(act)}"
 
 
-def deed(act: dict[str, Any]) -> str:
+def what_was_done(act: dict[str, Any]) -> str:
     """Tell in one line who did what, and why."""
     why = f": {act['reason']}" if act["reason"] else ""
     about = f" ({_about(act)})" if act["about"] else ""

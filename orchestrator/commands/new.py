@@ -16,7 +16,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import data
-from orchestrator.commands import common, programs, starts, test_games
+from orchestrator.commands import common, paths, programs, starts, test_games
 from orchestrator.common import errors, files
 from orchestrator.engines import known_programs
 from orchestrator.season.file import describe, load
@@ -219,7 +219,9 @@ def _write(file: pathlib.Path, answers: Answers, here: starts.Programs, *, as_js
         click.echo(line)
     click.echo(f"\nWritten: {file}, {book_path}. Look at it, change it, then:")
     click.echo(f"  farm season check {file}")
-    click.echo(f"  farm up --launch {file} --until-finished")
+    # Where Redis is elsewhere a farm is at work there: `farm up` would be a second one.
+    begin = f"season launch {file}" if paths.at_desk() else f"up --launch {file} --until-finished"
+    click.echo(f"  farm {begin}")
 
 
 # -- the questions -------------------------------------------------------------------------

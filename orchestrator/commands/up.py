@@ -31,7 +31,7 @@ from orchestrator.commands import (
     up_screen,
 )
 from orchestrator.common import errors, processor
-from orchestrator.ledger import address, embedded_redis, store
+from orchestrator.ledger import address, embedded_redis, services, store
 from orchestrator.ops import supervisor
 from orchestrator.season.file import load
 from orchestrator.season.fold import state
@@ -110,6 +110,19 @@ class Farm:
                 self.web.stop(QUICK_SECONDS)
 
 
+def _require_no_other(ledger: store.RedisLedger) -> None:
+    """Raise ``RefusedError`` where another host's ``farm serve`` is at work on the same Redis."""
+    report = services.read(ledger, services.SERVE, services.Serve)
+    here = {"", socket.gethostname()}
+    if report is None or report.host in here or common.silence(report, ledger.now_ms()):
+        return
+    raise errors.RefusedError(
+        f"a farm is at work on {report.host} with this Redis: `farm season launch FILE` launches a"
+        " season there, docs/how-to/add-and-remove-halls.md makes this machine a hall of it. For a"
+        " farm of its own here unset FARM_REDIS_URL"
+    )
+
+
 def _keep(process: supervisor.Supervised) -> None:
     if process.keep_alive():
         _tell_restart(process.name, process.log)
@@ -184,6 +197,7 @@ def up(
         store.connect(_url(redis)) as ledger,
     ):
         url = _url(redis)
+        _require_no_other(ledger)
         chosen = None
         if loaded is not None:
             chosen = season_id or loaded.season.id

@@ -138,7 +138,7 @@ class Screen:
             self._console.print(line, style="bold")
         line = _line(folded, kind, data)
         if not line and kind not in _TOLD_ELSEWHERE:
-            line = "".join(map(log.deed, audit_log.acts([entry])))  # what a person did
+            line = "".join(map(log.what_was_done, audit_log.acts([entry])))  # what a person did
         if line:
             several = len(self._states) > 1  # then a line names its season
             self._console.print(f"{folded.launched.id}: {line}" if several else line)

@@ -102,6 +102,8 @@ def test_a_farm_that_is_dead_is_an_alarm(ledger: store.RedisLedger) -> None:
     assert "ALARM" not in farm("status")
     report = services.Serve(at_ms=ledger.now_ms(), host="tower")
     ledger.set_service(services.SERVE, report.encode())
+    assert "a farm is at work on tower" in " ".join(farm("up", "--no-web", code=3).split())
+    ledger.set_service(services.SERVE, report.encode())
     assert "ALARM" not in farm("status", "test")
     old = report.model_copy(update={"at_ms": report.at_ms - 3_600_000})
     ledger.set_service(services.SERVE, old.encode())
@@ -226,6 +228,20 @@ def test_a_launch_warns_of_a_hall_that_plays_nothing(
     assert warned("hall-1") == ""
     farm("drain", "hall-1", "--reason", "kernel")
     assert "hall-1 is drained (kernel)" in warned("hall-1")
+
+
+def test_a_launch_warns_of_a_name_that_another_season_has(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path
+) -> None:
+    """Viewers' files are named by it, with the id only where ``--id`` gave another."""
+    for name in ("one", "two"):
+        text = driver.season_text().replace('id = "test"', f'id = "{name}"')
+        (tmp_path / f"{name}.toml").write_text(text)
+    farm("launch", str(tmp_path / "one.toml"), "--by", "ann")
+    two = str(tmp_path / "two.toml")
+    said = " ".join(farm("launch", two, "--dry-run").split())
+    assert "Warning: one has the name 'Test Season', too" in said
+    assert "has the name" not in farm("launch", two, "--id", "three", "--dry-run")
 
 
 def test_a_hall_is_named_where_there_are_several(ledger: store.RedisLedger) -> None:

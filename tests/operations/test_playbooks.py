@@ -400,6 +400,10 @@ def test_notices_whose_secrets_are_not_there_are_refused(two: Hosts) -> None:
     away.touch()
     done = run()
     assert done.returncode == 0, done.stdout
+    told["control_notify_src"] = ""
+    (two.place / "play.yml").write_text(yaml.safe_dump([play | {"vars": told, "tasks": look}]))
+    done = run()
+    assert done.returncode == 0, f"a farm that sends no notices: {done.stdout}"
 
 
 SETTINGS = re.compile(r"/etc/farm/[\w{}. -]+\.(env|toml)|/usr/local/sbin/farm-gpu-clocks")
