@@ -166,8 +166,8 @@ def _name_warnings(ledger: store.RedisLedger, loaded: load.Loaded, chosen: str) 
         launched = entries.Launched.model_validate(first.data)
         if (launched.season.name, launched.season.id) == (loaded.season.name, season):
             yield (
-                f"{season} has the name {loaded.season.name!r}, too: in the archive of TCEC's viewers"
-                " the files of the one replace the other's; give this one another `name`"
+                f"{season} has the name {loaded.season.name!r}, too: in the archive of TCEC's"
+                " viewers the files of the one replace the other's; give this one another `name`"
             )
 
 
