@@ -25,8 +25,8 @@ from orchestrator.season.fold import state as season_state
 CHECKS = "farm.checks"
 Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
 FOLDER = "preflight"
-_UNTRIED = ("engine", "unknown")  # area and status of an engine that could not be started
 PREFLIGHT = "preflight_done"  # a fact of the farm's own journal
+UNTRIED = ("engine", "unknown")  # area and status of an engine that could not be started
 
 
 class Report(contract.Message):
@@ -148,7 +148,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
         draft = contract.Draft(PREFLIGHT, fact)
         common.append_farm(ledger, draft, common.author(ledger, "preflight"))
     untried = [
-        finding.name for finding in summary.findings if (finding.area, finding.status) == _UNTRIED
+        finding.name for finding in summary.findings if (finding.area, finding.status) == UNTRIED
     ]
     _print(summary, as_json=as_json, path=path, untried=untried)
 

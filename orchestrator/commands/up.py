@@ -197,7 +197,8 @@ def up(
         store.connect(_url(redis)) as ledger,
     ):
         url = _url(redis)
-        _require_no_other(ledger)
+        if redis is None:  # else its Redis is its own: in a container the host has another name now
+            _require_no_other(ledger)
         chosen = None
         if loaded is not None:
             chosen = season_id or loaded.season.id
