@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -767,6 +768,36 @@ def test_ctrl_c_finishes_or_drops_the_running_games(tmp_path: pathlib.Path, pres
     assert after == len(list(pgn_games(tmp_path / "g.pgn")))
     assert after - before == (2 if presses == 1 else 0)
     assert not table.survivors(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_match_that_is_stopped_before_its_first_game_says_so(
+    tmp_path: pathlib.Path, number: signal.Signals
+) -> None:
+    """It reads its openings still: the exit code of every stop, and nothing is left behind."""
+    book = tmp_path / "book.epd"
+    os.mkfifo(book)  # nothing is ever written to it
+    fds: list[int] = []
+
+    def reads() -> bool:
+        with contextlib.suppress(OSError):  # nobody reads it yet
+            fds.append(os.open(book, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(fds)
+
+    words = (*table.scripted("One"), *table.scripted("Two"), "-each", "tc=600", *MANY)
+    process = table.start(tmp_path, *words, "-openings", f"file={book}")
+    try:
+        harness.wait(reads, "the match to read its book")
+        process.send_signal(number)
+        out = end(process)
+    finally:
+        process.kill()
+        for fd in fds:
+            os.close(fd)
+    assert process.returncode == 130, out
+    assert "stopped" in out
+    assert "Traceback" not in out
+    assert [path.name for path in tmp_path.iterdir() if "pgn" in path.name] == []
 
 
 def test_the_first_ctrl_c_drops_running_games_in_a_dialect(tmp_path: pathlib.Path) -> None:

@@ -36,11 +36,11 @@ from worker_cpu.match import (
     report,
     runner,
     schedule,
+    stopping,
 )
 
 Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all games, or a dealer
 FAULTY = 1  # of -strict, and of a crash without -recover, as fastchess has it
-STOPPED = 130  # what shells say of a program that Ctrl-C ended
 COMPLIANCE = "--compliance"  # fastchess' word: check an engine instead of playing
 NEW_MATCH = "or begin a new match (another -pgnout and -journal, or without -resume)"
 HELP_WORDS = {"-h", "-help", "--help"}
@@ -123,7 +123,8 @@ def match(words: tuple[str, ...]) -> None:
     """Play engines against each other on this machine, without Redis."""
     if words[:1] == (COMPLIANCE,):
         engine_check_command.check_engine.main(words[1:], "farm engine check")
-    code = play(words)
+    with stopping.ending():
+        code = play(words)
     if code:
         sys.exit(code)
 
@@ -579,4 +580,4 @@ def _end(
         return FAULTY
     if crashed and settings.dialect == "fastchess":  # cutechess-cli ends with 0 then
         return FAULTY
-    return STOPPED if stopped else 0
+    return stopping.STOPPED if stopped else 0

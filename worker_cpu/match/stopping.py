@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals of a match that waits in a poll.
+"""Ctrl-C and other signals of a match that waits in a poll, or has not come so far yet.
 
 Invariant: a signal is counted the moment it comes, and wakes the poll by a byte in a pipe;
 the handlers that stood before stand again when the match is over.
@@ -12,6 +12,9 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
+import click
+
+STOPPED = 130  # exit code: what shells say of a program that Ctrl-C ended
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FINISH, DROP = 1, 2  # how often the match was asked to stop: running games end, or are dropped
 
@@ -20,6 +23,29 @@ def heeded(*numbers: signal.Signals) -> list[signal.Signals]:
     """Return these signals without a hangup that ``nohup`` has this process ignore."""
     deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [number for number in numbers if number != signal.SIGHUP or not deaf]
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """End in order by a signal outside of ``Stop.heard``, with its exit code (``SystemExit``).
+
+    So before the first game nothing is left behind, and a job hears what it hears later.
+    """
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {
+        number: signal.signal(number, end) for number in heeded(signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("farm: stopped", err=True)
+        raise SystemExit(STOPPED) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Stop:
