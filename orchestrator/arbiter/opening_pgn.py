@@ -14,7 +14,7 @@ import chess
 import chess.pgn
 
 from orchestrator import contract
-from orchestrator.arbiter import openings
+from orchestrator.arbiter import eco, openings
 from orchestrator.common import errors
 
 _UNKNOWN_TAGS = frozenset({"", "?", "-"})
@@ -46,7 +46,7 @@ class _Exit(chess.pgn.BaseVisitor[contract.Opening]):
         self._tags: dict[str, str] = {}
         self._start: chess.Board | None = None
         self._moves: list[str] = []
-        self._complete = False
+        self._complete = self._cut = False
         self._dead_end = False
 
     def visit_header(self, tagname: str, tagvalue: str) -> None:
@@ -63,7 +63,9 @@ class _Exit(chess.pgn.BaseVisitor[contract.Opening]):
     def visit_move(self, board: chess.Board, move: chess.Move) -> None:
         if not move:
             raise ValueError(f"null move at ply {len(self._moves) + 1}")
-        if not self._complete:
+        if self._complete:
+            self._cut = True
+        else:
             self._moves.append(board.uci(move))
 
     def begin_variation(self) -> chess.pgn.SkipType:
@@ -74,12 +76,15 @@ class _Exit(chess.pgn.BaseVisitor[contract.Opening]):
             raise ValueError("neither tags nor moves")
         if self._dead_end:
             raise ValueError("the line ends the game: no legal move is left")
-        names = (self._tag("Opening"), self._tag("Variation"))
+        name = ": ".join(filter(None, (self._tag("Opening"), self._tag("Variation"))))
+        named = eco.Name(self._tag("ECO"), name)
+        if self._cut and any(named):  # its tags are the whole line's
+            named = eco.of_moves(self._start, self._moves)
         return contract.Opening(
             fen=openings.fen(self._start),
             moves=tuple(self._moves),
-            name=": ".join(name for name in names if name),
-            eco=self._tag("ECO"),
+            name=named.name,
+            eco=named.eco,
         )
 
     def _tag(self, name: str) -> str:

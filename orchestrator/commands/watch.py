@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import time
 from typing import Any
 
@@ -17,7 +18,8 @@ import rich.text
 from orchestrator import contract
 from orchestrator.arbiter import board as arbiter_board
 from orchestrator.arbiter import score
-from orchestrator.commands import common, tables
+from orchestrator.broadcast.content import game_store
+from orchestrator.commands import common, paths, tables
 from orchestrator.ledger import store
 from orchestrator.season import decisions, views
 from orchestrator.season.file import wording
@@ -49,13 +51,29 @@ class _Beside:
         yield grid
 
 
+class _Archived:
+    """No record beside the archive's: as long as it is not there, Redis has the plies."""
+
+    def record(self, attempt: str) -> None:
+        """Return nothing."""
+
+
 class Screen:
-    """One season as it is shown: folds the journal as it grows, asks for the rest."""
+    """One season as it is shown: folds the journal as it grows, asks for the rest.
+
+    ``archive``: where the last moves of a finished game are once Redis has them no longer.
+    """
 
     def __init__(
-        self, ledger: store.RedisLedger, chosen: state.SeasonState, *, inked: bool = True
+        self,
+        ledger: store.RedisLedger,
+        chosen: state.SeasonState,
+        archive: pathlib.Path,
+        *,
+        inked: bool = True,
     ) -> None:
         self._ledger, self._inked = ledger, inked
+        self._album = game_store.Album(archive, _Archived())
         self.state = chosen
         self._game = ""
         self._board: arbiter_board.GameBoard | None = None
@@ -71,18 +89,37 @@ class Screen:
             order = orders.game_order(self.state, running.game)
             self._game, self._attempt, self._plies = running.game, running.attempt, []
             self._board = arbiter_board.GameBoard(order.opening, order.variant)
-        self._read_plies()
+        if self._board is not None:
+            self._read_plies(self._board)
 
-    def _read_plies(self) -> None:
-        if self._board is None:
-            return
-        after = self._plies[-1].ply if self._plies else 0
-        for _, payload in self._ledger.plies(self._attempt, after):
-            ply = contract.PlyRecord.decode(payload)
-            move = self._board.legal(ply.move)
+    def _read_plies(self, board: arbiter_board.GameBoard) -> None:
+        new = [
+            contract.PlyRecord.decode(payload)
+            for _, payload in self._ledger.plies(self._attempt, self._last_number)
+        ]
+        if not new and self._lacks_moves:
+            record = self._album.game(self.state.launched.id, self._game, self._attempt)
+            plies = () if record is None else record.plies
+            new = [ply for ply in plies if ply.ply > self._last_number]
+        for ply in new:
+            move = board.legal(ply.move)
             if move is not None:
-                self._board.push(move)
+                board.push(move)
                 self._plies.append(ply)
+
+    @property
+    def _last_number(self) -> int:
+        return self._plies[-1].ply if self._plies else 0
+
+    @property
+    def _lacks_moves(self) -> bool:
+        """Say whether the game has ended with moves that are not shown."""
+        finished = self.state.game(self._game).finished
+        return (
+            finished is not None
+            and finished.attempt == self._attempt
+            and finished.plies > self._last_number
+        )
 
     def render(self) -> rich.console.RenderableType:
         """Draw the screen."""
@@ -107,7 +144,7 @@ class Screen:
                 self._board.fen(), self._plies[-1].move if self._plies else "", inked=self._inked
             ),
             self._player(shown_game.white, "white", picture, now_ms),
-            rich.text.Text(_counters(self._plies[-1].counters if self._plies else None), "dim"),
+            rich.text.Text("" if shown_game.finished else self._counters(), "dim"),
             self._last_moves(),
         ]
         title = f"{self._game}  round {shown_game.round}"
@@ -120,23 +157,27 @@ class Screen:
     ) -> rich.text.Text:
         side_picture = picture.get(side, {})
         clock_ms = side_picture.get("clock_ms")
-        thinking = picture.get("thinking") == side
+        over = self.state.game(self._game).finished is not None
+        thinking = picture.get("thinking") == side and not over
         if thinking and clock_ms is not None:
             clock_ms = max(0, clock_ms - max(0, now_ms - picture["since_ms"]))
         name = views.name(self.state, engine, self.state.game(self._game).event)
         text = rich.text.Text(f"{name[:24]:<24} ")
         text.append(_clock(clock_ms), style="bold green" if thinking else "")
-        text.append(f"\n  {self._said(side, side_picture)}", style="dim")
+        search = side_picture.get("search") if thinking else None
+        text.append(f"\n  {self._said(side, search)}", style="dim")
         if lag := network(self._last_ply(side)):
             text.append(f"\n  {lag}", style="dim")
         return text
 
+    def _counters(self) -> str:
+        return _counters(self._plies[-1].counters if self._plies else None)
+
     def _last_ply(self, side: contract.Side) -> contract.PlyRecord | None:
         return next((ply for ply in reversed(self._plies) if ply.side == side), None)
 
-    def _said(self, side: contract.Side, side_picture: dict[str, Any]) -> str:
-        """Return eval (White's view), depth and speed: of this search, else of the last."""
-        search = side_picture.get("search")
+    def _said(self, side: contract.Side, search: dict[str, Any] | None) -> str:
+        """Return eval (White's view), depth and speed: of this search, else of the last move."""
         if search is None:
             last = self._last_ply(side)
             search = {} if last is None else _searched(last)
@@ -155,6 +196,8 @@ class Screen:
         for ply in self._plies[-LAST_MOVES:]:
             number = (ply.ply + 1) // 2
             moves.append(f"{number}. {ply.san}" if ply.side == "white" else ply.san)
+        if self._lacks_moves:
+            moves.append("… the last moves are in the PGN")
         return rich.text.Text("\n" + " ".join(moves), style="cyan")
 
     # -- the event ------------------------------------------------------------------
@@ -279,14 +322,15 @@ def follow(screen: Screen, console: rich.console.Console) -> None:
 @click.command()
 @common.season_argument
 @click.option("--once", is_flag=True, help="Show the screen as it is now, and end.")
+@paths.archive
 @common.json_option
-def watch(season: str | None, *, once: bool, as_json: bool) -> None:
+def watch(season: str | None, archive: pathlib.Path, *, once: bool, as_json: bool) -> None:
     """Watch the running game: board, clocks, evals, last moves, table, time left.
 
     Ctrl-C ends the watching, never the game. Example: farm watch
     """
     with common.open_ledger() as ledger:
-        screen = Screen(ledger, common.choose(ledger, season), inked=_inked())
+        screen = Screen(ledger, common.choose(ledger, season), archive, inked=_inked())
         screen.refresh()
         if as_json:
             live = ledger.live(screen.state.hall)

@@ -33,10 +33,13 @@ PGN = """[Event "a"]
 
 
 def test_pgn_main_lines_are_cut_and_keep_their_order() -> None:
-    """Each game gives one exit, cut to the wanted plies; a shorter line stays short."""
+    """Each game gives one exit, cut to the wanted plies; a shorter line stays short.
+
+    The tags are the whole line's: what is cut is named by its last known position.
+    """
     first, second, third = openings.parse(PGN, "pgn", 3, "book.pgn")
     assert first.moves == ("e2e4", "e7e5", "g1f3")
-    assert (first.fen, first.eco, first.name) == (None, "B00", 'King\'s pawn: quiet "line"')
+    assert (first.fen, first.eco, first.name) == (None, "C40", "King's Knight Opening")
     assert second.fen == "4k3/8/8/8/8/8/8/R3K2R w KQ - 0 1"
     assert second.moves == ("e1g1", "e8e7")
     assert third.moves == ("e2e4", "e7e5")
@@ -44,10 +47,11 @@ def test_pgn_main_lines_are_cut_and_keep_their_order() -> None:
 
 def test_whole_games_are_read_without_a_number_of_plies() -> None:
     """``None`` keeps every ply, 0 keeps the start position."""
-    assert len(openings.parse(PGN, "pgn", None, "b")[0].moves) == 4
-    assert openings.parse(PGN, "pgn", 0, "b")[0] == contract.Opening(
-        name='King\'s pawn: quiet "line"', eco="B00"
-    )
+    whole = openings.parse(PGN, "pgn", None, "b")[0]
+    assert len(whole.moves) == 4
+    assert (whole.eco, whole.name) == ("B00", 'King\'s pawn: quiet "line"')
+    assert openings.parse(PGN, "pgn", 4, "b")[0] == whole
+    assert openings.parse(PGN, "pgn", 0, "b")[0] == contract.Opening()
 
 
 def test_duplicates_are_kept() -> None:

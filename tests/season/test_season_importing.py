@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -338,6 +339,19 @@ def test_the_reverse_of_an_imported_game_begins_as_it_did(tmp_path: Path, format
     assert openings.of_game(new.state, reverse).line == (None, ("e2e4", "f7f5"))
     others = [game for game in games if game.open and game.id != reverse.id]
     assert all(openings.of_game(new.state, game).fen for game in others), "they have their lots"
+
+
+def test_draws_are_verified_whatever_another_version_calls_an_opening(tmp_path: Path) -> None:
+    """Positions and moves are what was drawn; a line's name is the table's, which may grow."""
+    loaded = driver.load(tmp_path, driver.season_text())
+    journal = driver.Driver.launched(loaded).play().journal
+    first = journal[0]
+    book = [opening | {"name": "Old name"} for opening in first.data["books"]["short"]]
+    data = first.data | {"books": {"short": book}}
+    renamed = [dataclasses.replace(first, data=data), *journal[1:]]
+    assert verify_seed.verify(renamed, loaded).mismatches == ()
+    book.reverse()
+    assert "book short comes out" in verify_seed.verify(renamed, loaded).mismatches[-1]
 
 
 def test_a_reverse_game_is_dealt_its_opening_where_the_record_tells_none(tmp_path: Path) -> None:

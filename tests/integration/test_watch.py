@@ -1,0 +1,62 @@
+"""``farm watch``: what stands on the screen when a game has ended."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+
+import harness
+import rich.console
+
+from orchestrator import contract
+from orchestrator.arbiter import score
+from orchestrator.commands import watch
+
+WIDTH = 200  # characters: nothing is folded
+
+
+def shown(screen: watch.Screen) -> str:
+    """Look, and return what is on the screen, in one line."""
+    screen.refresh()
+    console = rich.console.Console(file=io.StringIO(), width=WIDTH, record=True)
+    console.print(screen.render())
+    return " ".join(console.export_text().replace("│", " ").split())
+
+
+def test_a_games_last_move_and_its_evals_stand_on_the_screen(tmp_path: pathlib.Path) -> None:
+    """Though Redis has its moves no longer; a search that was told of before counts no more."""
+    gate = tmp_path / "gate"
+    with harness.running(tmp_path) as farm:
+        with harness.held(gate) as hold:
+            engines = [harness.scripted(farm.life, number, *hold) for number in (1, 2)]
+            file = harness.league(tmp_path / "s.toml", engines, adjudication="{ max_moves = 12 }")
+            farm.launch(file, "s")
+            harness.stands(gate)
+            folded = farm.state("s")
+            screen = watch.Screen(farm.ledger, folded, farm.archive)
+            nowhere = watch.Screen(farm.ledger, farm.state("s"), tmp_path / "nowhere")
+            assert shown(screen).count("last moves are in the PGN") == 0
+            shown(nowhere)
+            farm.operate("season", "pause", "--reason", "a look")
+            assert folded.running is not None
+            attempt = folded.running.attempt
+        kept = farm.archive / "s" / "games" / "league.1" / "record.json"
+        farm.wait(kept.exists, 60, "the archive")
+        farm.wait(lambda: not farm.ledger.plies(attempt), 60, "Redis to forget the moves")
+        picture = contract.loads(farm.ledger.live(harness.HALL) or "{}")
+        for side in ("white", "black"):
+            picture.setdefault(side, {})["search"] = {"cp": 4321, "depth": 77}
+        published = contract.dumps(picture | {"attempt": attempt, "thinking": None})
+        farm.ledger.set_live(harness.HALL, published, 60_000)
+        record = contract.GameRecord.decode(kept.read_bytes())
+        *_, before, last = record.plies
+        told = shown(screen)
+        assert f"{before.san} {(last.ply + 1) // 2}. {last.san} " in told or (
+            f" {before.san} {last.san} " in told
+        )
+        for ply in (before, last):
+            assert ply.score is not None
+            assert f" {score.text(ply.score, ply.side)} depth {ply.depth}/" in told
+        assert "depth 77" not in told
+        assert "rule in" not in told
+        assert "… the last moves are in the PGN" in shown(nowhere)
