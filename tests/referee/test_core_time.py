@@ -11,7 +11,7 @@ import sys
 from worker_cpu.engines import local
 
 PROGRAM = """
-import subprocess, sys, threading, time
+import os, subprocess, sys, threading, time
 
 def burn():
     end = time.thread_time() + 0.2
@@ -26,6 +26,8 @@ for line in sys.stdin:
         thread = threading.Thread(target=burn)
         thread.start()
         thread.join()
+        while len(os.listdir("/proc/self/task")) > 1:  # joined, it is not yet gone for the kernel
+            time.sleep(0.001)
     elif line == "child\\n":
         subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
     print("done", flush=True)
