@@ -26,7 +26,6 @@ CHECKS = "farm.checks"
 Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
 FOLDER = "preflight"
 PREFLIGHT = "preflight_done"  # a fact of the farm's own journal
-UNTRIED = ("engine", "unknown")  # area and status of an engine that could not be started
 
 
 class Report(contract.Message):
@@ -44,6 +43,12 @@ class Report(contract.Message):
     def failed(self) -> list[contract.Finding]:
         """Return what must be repaired first."""
         return [finding for finding in self.findings if finding.status == "failed"]
+
+    @property
+    def unstarted(self) -> list[contract.Finding]:
+        """Return the engines that could not be started, of which nothing is known so."""
+        engines = [finding for finding in self.findings if finding.area == "engine"]
+        return [finding for finding in engines if finding.status == "unknown"]
 
 
 def _of_areas(
@@ -147,10 +152,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
         fact["failed"] = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
         draft = contract.Draft(PREFLIGHT, fact)
         common.append_farm(ledger, draft, common.author(ledger, "preflight"))
-    untried = [
-        finding.name for finding in summary.findings if (finding.area, finding.status) == UNTRIED
-    ]
-    _print(summary, as_json=as_json, path=path, untried=untried)
+    _print(summary, as_json=as_json, path=path)
 
 
 def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
@@ -205,13 +207,7 @@ def _report(
     )
 
 
-def _print(
-    summary: Report,
-    *,
-    as_json: bool,
-    path: pathlib.Path | None = None,
-    untried: Sequence[str] = (),
-) -> None:
+def _print(summary: Report, *, as_json: bool, path: pathlib.Path | None = None) -> None:
     if as_json:
         common.print_json(summary.model_dump(mode="json") | {"file": str(path) if path else None})
     else:
@@ -221,6 +217,6 @@ def _print(
             table.add_row(finding.area, finding.name, finding.status, finding.found, advice)
         common.console().print(table)
     lacks = [f"{finding.area} {finding.name}" for finding in summary.failed]
-    lacks += [f"{engine} (not started)" for engine in untried]
+    lacks += [f"{engine.name} (not started)" for engine in summary.unstarted]
     if lacks:
         raise errors.RefusedError(f"not ready: {', '.join(lacks)}")

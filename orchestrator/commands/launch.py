@@ -17,7 +17,7 @@ from orchestrator.ledger import api, store
 from orchestrator.season.amend import operations
 from orchestrator.season.file import describe, load
 from orchestrator.season.fold import entries, plan, titles
-from orchestrator.season.spec import seeded_random
+from orchestrator.season.spec import model, seeded_random
 
 SEASONS = pathlib.Path(__file__).parent.parent / "seasons"
 PAUSED = "launched paused"  # the reason of such a pause
@@ -157,14 +157,13 @@ def _hall_warnings(ledger: store.RedisLedger, hall: str) -> list[str]:
 
 def _name_warnings(ledger: store.RedisLedger, loaded: load.Loaded, chosen: str) -> Iterator[str]:
     """Say which season has the name already: viewers' files are named by it."""
-    if chosen != loaded.season.id:
-        return  # then the name of the files has the id, too
+    name = entries.full_name(loaded.season, chosen)
     for season in ledger.seasons():
         first = next(iter(ledger.read(season, limit=1)), None)
         if season == chosen or first is None or first.kind != entries.LAUNCHED:
             continue
-        launched = entries.Launched.model_validate(first.data)
-        if (launched.season.name, launched.season.id) == (loaded.season.name, season):
+        of_it = model.Season.model_validate(first.data["season"])  # its books are not read
+        if entries.full_name(of_it, season) == name:
             yield (
                 f"{season} has the name {loaded.season.name!r}, too: in the archive of TCEC's"
                 " viewers the files of the one replace the other's; give this one another `name`"

@@ -26,7 +26,7 @@ _REMEDIES: Final = (  # for an engine that does not start, in the order in which
     ("then", "season resume"),
 )
 _LAST: Final = frozenset({entries.EVENT_RANKED, entries.DECIDED, entries.PAUSED})
-_TOLD_ELSEWHERE: Final = frozenset({entries.LAUNCHED, entries.HELD, entries.PAUSED})
+_TOLD_ELSEWHERE: Final = frozenset({entries.LAUNCHED, entries.PAUSED})  # acts, too
 REFEREE: Final = 1  # cores beside the thinking engine's: the referee's, and the farm's
 
 

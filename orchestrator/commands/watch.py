@@ -51,13 +51,6 @@ class _Beside:
         yield grid
 
 
-class _Archived:
-    """No record beside the archive's: as long as it is not there, Redis has the plies."""
-
-    def record(self, attempt: str) -> None:
-        """Return nothing."""
-
-
 class Screen:
     """One season as it is shown: folds the journal as it grows, asks for the rest.
 
@@ -73,7 +66,7 @@ class Screen:
         inked: bool = True,
     ) -> None:
         self._ledger, self._inked = ledger, inked
-        self._album = game_store.Album(archive, _Archived())
+        self._album = game_store.Album(archive, ledger)
         self.state = chosen
         self._game = ""
         self._board: arbiter_board.GameBoard | None = None

@@ -16,7 +16,6 @@ import contextlib
 import os
 import pathlib
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -213,15 +212,10 @@ class Page:
         """Wait until Ctrl-C where the page is to stay; say whether it did."""
         if self._process is None or not self._wanted.stays:
             return False
-        ends = stopping.heeded(signal.SIGTERM, signal.SIGHUP)  # else the match's folder stays
-        before = {number: signal.signal(number, signal.default_int_handler) for number in ends}
-        try:
+        with stopping.as_ctrl_c():  # else the match's folder stays
             with contextlib.suppress(KeyboardInterrupt):
                 self._process.wait()
             self.close()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
         return True
 
     @property

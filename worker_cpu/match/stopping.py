@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -26,26 +26,34 @@ def heeded(*numbers: signal.Signals) -> list[signal.Signals]:
 
 
 @contextlib.contextmanager
+def _handled(handler: Callable[[int, Any], None], *numbers: signal.Signals) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in heeded(*numbers)}
+    try:
+        yield
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
+
+
+@contextlib.contextmanager
+def as_ctrl_c() -> Iterator[None]:
+    """Hear SIGTERM and a closed terminal as Ctrl-C is heard: as a ``KeyboardInterrupt``."""
+    with _handled(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
+        yield
+
+
+@contextlib.contextmanager
 def ending() -> Iterator[None]:
     """End in order by a signal outside of ``Stop.heard``, with its exit code (``SystemExit``).
 
     So before the first game nothing is left behind, and a job hears what it hears later.
     """
-
-    def end(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, end) for number in heeded(signal.SIGTERM, signal.SIGHUP)
-    }
     try:
-        yield
+        with as_ctrl_c():
+            yield
     except KeyboardInterrupt:
         click.echo("farm: stopped", err=True)
         raise SystemExit(STOPPED) from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class Stop:
@@ -59,12 +67,10 @@ class Stop:
         """Count signals; yield the descriptor that becomes readable with each."""
         reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        before = {number: signal.signal(number, self._count) for number in heeded(*SIGNALS)}
         try:
-            yield reader
+            with _handled(self._count, *SIGNALS):
+                yield reader
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             signal.set_wakeup_fd(wakeup)
             os.close(reader)
             os.close(writer)

@@ -69,6 +69,15 @@ class Launched(contract.DeferredMessage):
     logos: Mapping[str, str] = {}
 
 
+def full_name(season: model.Season, season_id: str) -> str:
+    """Return a season's name, with its id where it is not its file's.
+
+    A file that is launched again (``--id``) has its name from the first time: without the id the
+    one season's files would replace the other's.
+    """
+    return season.name if season_id == season.id else f"{season.name} ({season_id})"
+
+
 class EventStarted(contract.DeferredMessage):
     """An event begins; ``entrants`` are engine ids in the order of their seeds.
 

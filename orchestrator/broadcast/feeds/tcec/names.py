@@ -9,7 +9,7 @@ import string
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from orchestrator.season.fold import events, plan
+from orchestrator.season.fold import entries, events, plan
 from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model
 
@@ -24,14 +24,8 @@ def title(state: season_state.SeasonState, event: events.EventState) -> str:
 
 
 def season(state: season_state.SeasonState) -> str:
-    """Return the season's name, with its id where it is not the file's.
-
-    A file that is launched again (``--id``) has its name from the first time: without the id the
-    one season's files would replace the other's.
-    """
-    launched = state.launched
-    name = launched.season.name
-    return name if launched.id == launched.season.id else f"{name} ({launched.id})"
+    """Return what tells the season's files from those of others."""
+    return entries.full_name(state.launched.season, state.launched.id)
 
 
 def stem(state: season_state.SeasonState, event: events.EventState) -> str:
