@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import click.testing
+import pytest
 import redis
 import rich.console
 from celery import platforms
@@ -88,6 +89,11 @@ class Redis(embedded_redis.EmbeddedRedis):
             found = server or embedded_redis.find_server()[0]
             binary = binary or self._write_program(file.with_suffix(".program"), found)
         super().__init__(data_dir, binary or server)
+
+    def has_users(self) -> None:
+        """Skip the test where there are none, and each who acts is ``default``."""
+        if not self.users:
+            pytest.skip("the embedded Redis has no users")
 
     def upgrade(self, server: pathlib.Path) -> None:
         """Let its next start be one of another server, on the same data."""
