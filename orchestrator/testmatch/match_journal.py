@@ -102,7 +102,11 @@ class Past:
 def past(path: pathlib.Path) -> Past:
     """Read the last match of a journal; raise ``UsageError`` when there is none."""
     if not path.exists():
-        raise errors.UsageError(f"-resume: {path} does not exist; -journal FILE names another")
+        lying = sorted(str(other) for other in path.parent.glob("*.jsonl"))
+        here = f"; here: {', '.join(lying)}" if lying else ""
+        raise errors.UsageError(
+            f"-resume: {path} does not exist; -journal FILE names another{here}"
+        )
     head: Mapping[str, Any] = {}
     again: Mapping[str, Any] = {}
     results: list[Result] = []

@@ -114,6 +114,16 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: pathlib.Path) -> None:
         match_journal.past(path)
 
 
+def test_without_a_journal_the_folder_s_others_are_named(tmp_path: pathlib.Path) -> None:
+    """A match with ``-pgnout g.pgn`` keeps its own in g.pgn.jsonl, which a bare -resume lacks."""
+    asked = tmp_path / "farm-match.jsonl"
+    with pytest.raises(errors.UsageError, match=r"does not exist; -journal FILE names another$"):
+        match_journal.past(asked)
+    (tmp_path / "farm-match.pgn.jsonl").touch()
+    with pytest.raises(errors.UsageError, match=r"another; here: .*farm-match\.pgn\.jsonl$"):
+        match_journal.past(asked)
+
+
 def test_resuming_reads_each_game_once_however_many_there_are(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
