@@ -141,7 +141,9 @@ def _recorded(game: reading.Game) -> _Reason | None:
 
 
 def _silent(game: reading.Game, computed: _Reason | None) -> bool:
-    """Say whether a record gives no reason for an end, and no result but that end's."""
+    """Say whether a record gives no reason for an end, and no result but that end's or people's."""
+    if reasons.set_by_people(game.tags.get("TerminationDetails", "")):
+        return True  # after the game, perhaps: its own end is not told any more
     result = None if computed is None else computed.result
     return reasons.unknown(game) and game.result in (None, result)
 

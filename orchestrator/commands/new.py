@@ -453,7 +453,8 @@ def _events(answers: Answers) -> Iterator[str]:
         elif answers.format == "round-robin":
             ends = (f"# {promote}   # to the final below",)
         form = _format(answers)
-        yield from _event("main", answers.name, form, answers.time, first=True, more=ends)
+        name = answers.format.replace("-", " ").capitalize()
+        yield from _event("main", name, form, answers.time, first=True, more=ends)
         if ends:
             yield from _final(answers)
         return

@@ -209,6 +209,13 @@ def test_games_that_end_otherwise_than_the_rules_say_are_told(tmp_path: Path) ->
     )
     told = testing.CliRunner().invoke(commands.farm, ["audit", "--season", "season27", str(pgn)])
     assert "game 1: does not end as the rules say" in told.output
+    pgn.write_text(
+        '[Event "TCEC Season 27 - 4K IV MiniFinal"]\n[White "4ku 5.1"]\n[Black "ice4 6"]\n'
+        '[Result "1-0"]\n[TimeControl "1800+3"]\n[TerminationDetails "Manual adjudication"]\n\n'
+        "1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 1-0\n"
+    )  # a repetition, corrected by the organizers
+    told = testing.CliRunner().invoke(commands.farm, ["audit", "--season", "season27", str(pgn)])
+    assert "does not end as the rules say" not in told.output
     words = ["audit", "--season", "season27", "--exclude", "ice4", str(pgn)]
     refused = testing.CliRunner().invoke(commands.farm, words)
     assert (refused.exit_code, "--exclude: not beside --season" in refused.output) == (2, True)

@@ -93,6 +93,7 @@ def test_answers_are_in_the_file(tmp_path: pathlib.Path) -> None:
     assert (told["name"], told["games"]) == ('The "Cup"', 12)
     loaded = load.load(tmp_path / "my-cup.toml")
     assert (loaded.season.id, loaded.season.name) == ("my-cup", 'The "Cup"')
+    assert loaded.season.events[0].name == "Round robin"  # the Event tag has both names
     assert [e.protocol for e in loaded.engines] == ["uci", "xboard", "uci"]
     assert loaded.engines[2].command == (str(pathlib.Path("a/mine").absolute()),)
     assert loaded.season.events[0].time_control.base_ms == 10_000

@@ -113,6 +113,8 @@ MISPLACED = [
     (CONTROL, f'{CONTROL}\norder = "random"', "[event league] order", "belongs in [books.NAME]"),
     ('"short.epd"', '"short.epd"\nrelegate = 1', "[books.short] relegate", "in [[event]])"),
     ('break = "10m"', "limits = { min_ply = 9 }", "[event final] limits.min_ply", "or in adj"),
+    ("double_rounds", "rounds", "format.rounds", "double_rounds? rounds belongs to kind swiss)"),
+    ("double_rounds", "hubs", "[event league] format.hubs", "(hubs belongs to kind gauntlet)"),
     ("[roster]", "[roster]\ntime_contrl = 1", "time_contrl", "mean time_control? It belongs in [["),
 ]
 

@@ -73,12 +73,20 @@ def allowed(loc: Sequence[int | str], raw: Mapping[str, Any]) -> str:
 
 
 def _meant(key: str, own: Sequence[str], path: Path, tables: Tables) -> str:
-    """Say where a key belongs, else which one was meant: of its own table, else of another."""
-    if places := list(dict.fromkeys(_places(key, path, tables))):
-        return f" ({key} belongs {_either(places)})"
-    short = [word for word in own if key == "".join(part[0] for part in word.split("_"))]  # tc
-    if close := short or difflib.get_close_matches(key, own, n=1):
-        return f" (did you mean {close[0]}?)"
+    """Say where a key belongs, else which one was meant: of its own table, else of another.
+
+    A key of another kind of format may be either: both are said.
+    """
+    places = list(dict.fromkeys(_places(key, path, tables)))
+    belongs = f"{key} belongs {_either(places)}" if places else ""
+    close: Sequence[str] = ()
+    if not belongs or _kinds(key, path, tables):
+        short = [word for word in own if key == "".join(part[0] for part in word.split("_"))]  # tc
+        close = short or difflib.get_close_matches(key, own, n=1)
+    if close:
+        return f" (did you mean {' '.join(filter(None, (f'{close[0]}?', belongs)))})"
+    if belongs:
+        return f" ({belongs})"
     others = {name for table in tables.values() for name in _keys(table)} - set(own)
     for word in difflib.get_close_matches(key, sorted(others), n=1, cutoff=_SURE):
         places = list(dict.fromkeys(_places(word, path, tables)))
@@ -87,10 +95,20 @@ def _meant(key: str, own: Sequence[str], path: Path, tables: Tables) -> str:
 
 
 def _places(key: str, path: Path, tables: Tables) -> Iterator[str]:
-    """Yield the tables that know a key, but for the one it stands in."""
+    """Yield the tables that know a key, but for the one it stands in, and kinds of its format."""
+    if kinds := _kinds(key, path, tables):
+        yield f"to kind {_either(kinds)}"
     for other, table in tables.items():
-        if other != path and key in _keys(table):
+        if key in _keys(table) and _table(other) != _table(path):
             yield _table(other)
+
+
+def _kinds(key: str, path: Path, tables: Tables) -> list[str]:
+    """Return the other kinds of the format that a key stands in, which know it."""
+    if path[-1:] not in {(kind,) for kind in FORMATS}:
+        return []
+    kinds = [kind for kind in FORMATS if (*path[:-1], kind) in tables and kind != path[-1]]
+    return [kind for kind in kinds if key in _keys(tables[*path[:-1], kind])]
 
 
 def _table(path: Path) -> str:
