@@ -23,11 +23,12 @@ _DETAILS: Final = (
     ("tb adjudication", "tablebase"),
 )
 # Words that leave open which rule it was, or whether people decided.
-_VAGUE: Final = frozenset(
-    {"", "?", "-", "normal", "unknown", "unterminated", "no result"}
-    | {"adjudication", "draw by adjudication"}
-    | {f"{side} wins by adjudication" for side in ("white", "black")}
+_BY_RULE: Final = frozenset(
+    {"draw by adjudication", *(f"{side} wins by adjudication" for side in ("white", "black"))}
 )
+_VAGUE: Final = _BY_RULE | {
+    *("", "?", "-", "normal", "unknown", "unterminated", "no result", "adjudication")
+}
 _BOARD: Final = (
     ("mates", contract.Ending.CHECKMATE),
     ("checkmate", contract.Ending.CHECKMATE),
@@ -80,6 +81,11 @@ def annulled(game: reading.Game) -> bool:
 def set_by_people(details: str) -> bool:
     """Say whether a tag TerminationDetails is the farm's word for a result that people set."""
     return details == _BY_PEOPLE
+
+
+def adjudicated(game: reading.Game) -> bool:
+    """Say whether the record has the words of the rules that count moves: they name neither."""
+    return _tags(game)[0].lower() in _BY_RULE
 
 
 def unknown(game: reading.Game) -> bool:

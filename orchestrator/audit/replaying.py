@@ -1,6 +1,7 @@
 """Adjudication, ply by ply: do the rules end each game where the record does?
 
-Compared are the ends by draw rule, win rule, tablebase and the rules of chess. A game that
+Compared are the ends by draw rule, win rule, tablebase, by counted moves (``draw``, ``resign``)
+and the rules of chess. A game that
 one of them ended by the record must end by it at its last ply, with the recorded result; a
 game that ended otherwise must not meet one on the way. Where board and rule end a game on
 the same ply, the board names the reason. No tables are
@@ -10,7 +11,7 @@ read: at the first position with few men a tablebase is taken to know the record
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import chess
@@ -21,11 +22,14 @@ from orchestrator.arbiter.adjudication import judge, tablebase
 from orchestrator.audit import reading, reasons, remarks
 
 BOARD: Final = "board"
+BY_MOVES: Final = "moves_rule"
 RULES: Final = {
     contract.Ending.EVAL_DRAW: "draw_rule",
     contract.Ending.FEW_PIECES_DRAW: "draw_rule",
     contract.Ending.EVAL_WIN: "win_rule",
     contract.Ending.SYZYGY: "tablebase",
+    contract.Ending.SCORE_DRAW: BY_MOVES,
+    contract.Ending.SCORE_RESIGN: BY_MOVES,
 }
 
 
@@ -92,14 +96,17 @@ def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[
 
     ``board`` are the rules of chess. ``recorded_ply`` is the recorded game's last ply;
     ``computed_ply`` is where the rule ends it, None where it does not. A rule that is
-    neither played nor recorded is None.
+    neither played nor recorded is None; ``moves_rule`` is there where it is played alone: no
+    text of TCEC's has it, and its record says no more than that a game was adjudicated.
     """
-    counts = {name: {"recorded": 0, "reproduced": 0} for name in (*reasons.RULES, BOARD)}
+    by_moves = [BY_MOVES] if rules.draw is not None or rules.resign is not None else []
+    names = (*reasons.RULES, *by_moves, BOARD)
+    counts = {name: {"recorded": 0, "reproduced": 0} for name in names}
     mismatches: list[dict[str, Any]] = []
     for game in games:
         if reasons.annulled(game):
             continue  # its end is told in words, and no result is at stake
-        recorded, (outcome, ply) = _recorded(game), end(game, rules)
+        recorded, (outcome, ply) = _recorded(game, names), end(game, rules)
         computed = None if outcome is None else _Reason.of(outcome)
         if recorded is not None:
             counts[recorded.rule]["recorded"] += 1
@@ -110,6 +117,7 @@ def report(games: Iterable[reading.Game], rules: contract.Adjudication) -> dict[
         "draw_rule": rules.eval_draw is not None or rules.few_pieces_draw is not None,
         "win_rule": rules.eval_win is not None,
         "tablebase": rules.syzygy is not None,
+        BY_MOVES: True,
         BOARD: True,
     }
     reproduced: dict[str, Any] = {
@@ -132,12 +140,13 @@ class _Reason:
         return cls(rule or BOARD, outcome.result, None if rule else outcome.ending)
 
 
-def _recorded(game: reading.Game) -> _Reason | None:
+def _recorded(game: reading.Game, names: Sequence[str]) -> _Reason | None:
     result = game.tags["Result"]
     if rule := reasons.rule(game):
         return _Reason(rule, result)
-    ending = reasons.board(game)
-    return None if ending is None else _Reason(BOARD, result, ending)
+    if ending := reasons.board(game):
+        return _Reason(BOARD, result, ending)
+    return _Reason(BY_MOVES, result) if BY_MOVES in names and reasons.adjudicated(game) else None
 
 
 def _silent(game: reading.Game, computed: _Reason | None) -> bool:

@@ -28,6 +28,7 @@ _RULES: Final = {
     "draw_rule": "draw rule",
     "win_rule": "win rule",
     "tablebase": "tablebase",
+    replaying.BY_MOVES: "draw and resign by moves",
     replaying.BOARD: "rules of chess",
 }
 _SHOWN: Final = 20  # games out of order, or unreadable, that people are told of
@@ -107,7 +108,7 @@ def _unreadable(broken: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def _adjudicated(ends: dict[str, Any]) -> Iterator[str]:
     for name, label in _RULES.items():
-        if counts := ends[name]:
+        if counts := ends.get(name):
             yield f"{label}: {counts['reproduced']} of {counts['recorded']} reproduced"
     for wrong in ends["mismatches"]:
         ply, last = wrong["computed_ply"], wrong["recorded_ply"]

@@ -73,7 +73,17 @@ def with_ends(compared: Compared, games: Sequence[reading.Game]) -> Compared:
         return compared
     mismatches = replaying.report(games, compared.rules)["mismatches"]
     wrong = [f"game {wrong['game']}: does not end as the rules say" for wrong in mismatches]
-    return dataclasses.replace(compared, differs=(*compared.differs, *_some(wrong, "games")))
+    by_people = [
+        str(game.number)
+        for game in games
+        if reasons.set_by_people(game.tags.get("TerminationDetails", ""))
+    ]
+    notes = [f"the end of game {', '.join(by_people)}: people set its result"] if by_people else []
+    return dataclasses.replace(
+        compared,
+        differs=(*compared.differs, *_some(wrong, "games")),
+        notes=(*compared.notes, *notes),
+    )
 
 
 def sentences(comparisons: Sequence[Compared]) -> Iterator[str]:

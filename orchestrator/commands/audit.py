@@ -10,7 +10,7 @@ import click
 from orchestrator.audit import reading, record, report, rules, season
 from orchestrator.commands import common, launch
 from orchestrator.common import errors, output
-from orchestrator.season.file import load
+from orchestrator.season.file import load, roster
 
 _FORMATS = {"round-robin": "league", "berger": "league", "circle": "league"}
 _COUNT = click.IntRange(min=1)
@@ -89,7 +89,6 @@ def _refuse_options(options: dict[str, Any]) -> None:
 
 def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: bool) -> None:
     """Compare events with season files, each by itself."""
-    loaded = [load.load(launch.season_file(name), find=lambda _: []) for name in names]
     games: dict[str, list[reading.Game]] = {}
     played: list[record.Event] = []
     for path in pgn:
@@ -98,6 +97,8 @@ def _seasons(pgn: tuple[pathlib.Path, ...], names: tuple[str, ...], *, as_json: 
         else:
             games[path.name] = reading.archive([path])
             played.append(record.of_games(games[path.name], path.name))
+    find = roster.find_recorded({engine for event in played for engine in event.engines})
+    loaded = [load.load(launch.season_file(name), find=find) for name in names]
     compared = [
         season.with_ends(event, games.get(event.event.source, ()))
         for event in season.compare(loaded, played)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,8 @@ import made_tcec
 import pytest
 from click import testing
 
-from orchestrator import commands
-from orchestrator.audit import record, season
+from orchestrator import commands, contract
+from orchestrator.audit import reading, record, replaying, season
 from orchestrator.commands import launch
 from orchestrator.season.file import load
 
@@ -216,8 +217,44 @@ def test_games_that_end_otherwise_than_the_rules_say_are_told(tmp_path: Path) ->
     )  # a repetition, corrected by the organizers
     told = testing.CliRunner().invoke(commands.farm, ["audit", "--season", "season27", str(pgn)])
     assert "does not end as the rules say" not in told.output
+    assert "not compared: the end of game 1: people set its result" in told.output
     words = ["audit", "--season", "season27", "--exclude", "ice4", str(pgn)]
     refused = testing.CliRunner().invoke(commands.farm, words)
     assert (refused.exit_code, "--exclude: not beside --season" in refused.output) == (2, True)
     bare = testing.CliRunner().invoke(commands.farm, ["audit", str(pgn)])
     assert "--rules or --season is needed" in bare.output
+
+
+@pytest.mark.parametrize(
+    ("rule", "agrees"),
+    [
+        ({"move_count": 2, "score_cp": 600}, True),
+        ({"move_count": 2, "score_cp": 900}, False),  # it would have gone on
+        ({"move_count": 1, "score_cp": 600}, False),  # it would have ended a move before
+    ],
+)
+def test_ends_by_counted_moves_are_replayed(rule: dict[str, int], agrees: bool) -> None:
+    """The rules of match runners name neither in the record: a season that has them knows."""
+    text = (
+        '[Event "Club"]\n[White "a"]\n[Black "b"]\n[Result "1-0"]\n'
+        '[TerminationDetails "White wins by adjudication"]\n\n'
+        "1. e4 {wv=7.00,} e5 {wv=7.00,} 2. Nf3 {wv=7.00,} Nc6 {wv=7.00,} 1-0\n"
+    )
+    rules = contract.Adjudication.model_validate({"resign": rule})
+    told = replaying.report(reading.games(text), rules)
+    assert told[replaying.BY_MOVES] == {"recorded": 1, "reproduced": int(agrees)}
+    assert bool(told["mismatches"]) is not agrees
+    assert replaying.BY_MOVES not in replaying.report(reading.games(text), contract.Adjudication())
+
+
+def test_a_roster_of_what_a_machine_has_is_compared_with_what_played(tmp_path: Path) -> None:
+    """`find` in a roster: the record says who was found, not this machine."""
+    games = [
+        f'[Event "Demo Season - Demo League"]\n[White "{white}"]\n[Black "{black}"]\n'
+        f'[Result "1-0"]\n\n1. e4 e5 1-0\n'
+        for white, black in itertools.permutations(("toga2", "stockfish", "glaurung", "Mine"), 2)
+    ]
+    pgn = tmp_path / "league.pgn"
+    pgn.write_text("\n".join(games[:6]))
+    told = testing.CliRunner().invoke(commands.farm, ["audit", "--season", "demo", str(pgn)])
+    assert "not in the roster: Mine " in told.output

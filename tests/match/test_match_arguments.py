@@ -383,7 +383,55 @@ def test_tables_without_the_fifty_move_rule() -> None:
     rule = read("-tb", "/a", "-tbignore50", "-tbadjudicate", "WIN_LOSS").adjudication.syzygy
     assert rule == contract.Syzygy(decided_only=True, ignore_fifty=True, path="/a")
     assert read("-tbpieces", "5").adjudication.syzygy is None
-    assert len(read("-tbpieces", "5").remarks) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        ("-tbpieces 5", "without -tb"),
+        ("-resume-other-builds", "without -resume"),
+        ("-seeds 1", "without -tournament gauntlet"),
+        ("-boxes nofile", "without an engine with host="),
+        ("-each bookdepth=4", "without book="),
+        ("-openings file=x.epd plies=2", "with format=epd, which has no moves"),
+        ("-openings file=x.pgn positions=5", "but with format=frc or dfrc"),
+        ("-openings file=x.pgn -srand 4", "without order=random or a book="),
+        ("-crc32 pgn=true", "without -pgnout"),
+        ("-pgnout g.pgn min nodes=true", "with min"),
+        ("-pgnout g.pgn comments=cutechess nps=true nodes=true", "with comments=cutechess"),
+    ],
+)
+def test_what_has_no_effect_alone_produces_a_note(words: str, note: str) -> None:
+    """Nothing is ignored silently: the note names what the switch is meant to stand beside."""
+    (told,) = read(*words.split()).remarks
+    assert ": no effect " in told
+    assert told.endswith(note)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-seeds 1 -tournament gauntlet",
+        "-openings file=x.pgn plies=2 order=random -srand 4",
+        "-openings format=frc positions=5 -variant fischerandom",
+        "-variant fischerandom -srand 4",
+        "-pgnout g.pgn comments=fastchess nodes=true -crc32 pgn=true",
+    ],
+)
+def test_what_has_an_effect_produces_no_note(words: str) -> None:
+    """The same switches beside what they are for."""
+    assert not [told for told in read(*words.split()).remarks if "no effect" in told]
+
+
+@pytest.mark.parametrize("switch", ["-pgnout", "-epdout", "-log", "-journal", "-boxes"])
+def test_a_file_without_a_name_is_refused(switch: str) -> None:
+    """A script's empty variable, and a folder: before anything is written."""
+    for word, found in ("", "no name"), (".", "'.', a folder"):
+        with pytest.raises(errors.UsageError, match=rf"{switch}: found {found}; allowed: a file's"):
+            read(switch, word)
+    for words in ("-openings", "file="), ("-each", "stderr="), ("-engine", "cmd=sh", "book="):
+        with pytest.raises(errors.UsageError, match="found no name"):
+            read(*words)
 
 
 def test_all_tables_that_are_there_are_probed_without_a_bound(tmp_path: pathlib.Path) -> None:
@@ -494,7 +542,7 @@ def test_outputs() -> None:
     assert (settings.log, len(settings.remarks)) == (None, 1)
     assert len(read("-epdout", "file=e", "append=false").remarks) == 1
     settings = read("-epdout")
-    assert (settings.epd, len(settings.remarks)) == (switches.EPD_FILE, 1)
+    assert (settings.epd, len(settings.remarks)) == (pathlib.Path("farm-match.epd"), 1)
     settings = read("-debug", "all")
     assert (settings.log, len(settings.remarks)) == (switches.LOG_FILE, 1)
     settings = read("-pgnout", "notation=san", "nodes=true", "file=g.pgn", "append=false")

@@ -11,7 +11,7 @@ import collections
 import dataclasses
 import pathlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from orchestrator import contract
@@ -224,21 +224,50 @@ def _settings(draft: switches.Draft) -> Settings:
     if "tables" in draft.match:
         path = draft.match.pop("tables")
         draft.rules["syzygy"] = {"men": _most_men(path), **draft.tables, "path": path}
-    elif draft.tables:
-        draft.remarks.append("-tbpieces, -tbadjudicate, -tbignore50: no effect without -tb")
-    if "resume_other_builds" in draft.match and "resume" not in draft.match:
-        draft.remarks.append("-resume-other-builds: no effect without -resume")
     settings = Settings(
         engines=field,
         plan=_plan(draft, len(field)),
         adjudication=contract.Adjudication.model_validate(draft.rules),
         timeouts=_timeouts(draft),
         **(_defaults(draft.dialect) | _journal(draft.match)),
-        remarks=tuple(draft.remarks),
         dialect=draft.dialect,
     )
     _check(settings)
-    return settings
+    return dataclasses.replace(settings, remarks=(*draft.remarks, *_idle(draft, settings)))
+
+
+def _idle(draft: switches.Draft, settings: Settings) -> Iterator[str]:
+    """Say of what is meant to stand beside something else that it has no effect without that."""
+    if draft.tables and settings.adjudication.syzygy is None:
+        yield "-tbpieces, -tbadjudicate, -tbignore50: no effect without -tb"
+    if settings.resume_other_builds and not settings.resume:
+        yield "-resume-other-builds: no effect without -resume"
+    if "seeds" in draft.plan and settings.plan.kind != "gauntlet":
+        yield "-seeds: no effect without -tournament gauntlet"
+    if settings.boxes is not None and not any(engine.spec.box for engine in settings.engines):
+        yield "-boxes: no effect without an engine with host="
+    if settings.crc32 and settings.pgn is None:
+        yield "-crc32: no effect without -pgnout"
+    if settings.fields and (settings.minimal or settings.comment_style == "cutechess"):
+        fields = ", ".join(f"{name}=" for name in sorted(settings.fields))
+        kept = "min" if settings.minimal else "comments=cutechess"
+        yield f"-pgnout {fields}: no effect with {kept}"
+    yield from _idle_of_openings(draft, settings)
+
+
+def _idle_of_openings(draft: switches.Draft, settings: Settings) -> Iterator[str]:
+    dealt = settings.openings or switches.Openings(
+        order="sequential" if settings.variant == "standard" else "random"
+    )
+    has_books = any(engine.book for engine in settings.engines)
+    if dealt.plies is not None and dealt.kind != "pgn":
+        yield f"-openings plies=: no effect with format={dealt.kind}, which has no moves"
+    if dealt.positions and dealt.file is not None:
+        yield "-openings positions=: no effect but with format=frc or dfrc"
+    if "seed" in draft.match and dealt.order == "sequential" and not has_books:
+        yield "-srand: no effect without order=random or a book="
+    if not has_books and any("bookdepth" in w.values for w in (draft.each, *draft.own)):
+        yield "bookdepth=: no effect without book="
 
 
 def _most_men(path: str) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import difflib
 import math
+import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -56,6 +57,14 @@ def only(where: str, values: Sequence[str]) -> str:
     if len(values) != 1:
         raise refuse(where, " ".join(values) or "nothing", "one value")
     return values[0]
+
+
+def file(where: str, text: str) -> pathlib.Path:
+    """Read a file's path; refuse no name, which a script's empty variable is, and a folder."""
+    path = pathlib.Path(text)
+    if not text or path.is_dir():
+        raise refuse(where, "no name" if not text else f"{text!r}, a folder", "a file's name")
+    return path
 
 
 def none(where: str, values: Sequence[str]) -> None:

@@ -220,19 +220,23 @@ def _engine(wanted: Wishes, where: str, taken: set[str]) -> Engine:
         }
     )
     margin = cli_values.number(f"{where} timemargin", values.get("timemargin", "0"))
-    stderr = pathlib.Path(values["stderr"]).absolute() if "stderr" in values else None
+    stderr = _file(values, "stderr", where)
     return Engine(
         spec=spec,
         control=control(values, where),
         margin_ms=margin,
-        stderr=stderr,
-        book=pathlib.Path(values["book"]) if "book" in values else None,
+        stderr=stderr and stderr.absolute(),
+        book=_file(values, "book", where),
         book_moves=cli_values.number(
             f"{where} bookdepth", values.get("bookdepth", str(BOOK_MOVES)), 1
         ),
         gpus=gpus,
         stays=restart != "on",
     )
+
+
+def _file(values: Mapping[str, str], key: str, where: str) -> pathlib.Path | None:
+    return cli_values.file(f"{where} {key}", values[key]) if key in values else None
 
 
 def _program(values: Mapping[str, str], where: str) -> tuple[list[str], str | None]:

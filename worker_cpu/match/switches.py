@@ -54,8 +54,8 @@ UNPLAYED = {  # tournaments of cutechess-cli
 DIALECTS = ("farm", "fastchess", "cutechess")
 KINDS = ("pgn", "epd", "frc", "dfrc")
 MOST_PATIENCE = 100.0
-PGN_FILE = pathlib.Path("farm-match.pgn")
-EPD_FILE = pathlib.Path("farm-match.epd")
+PGN_FILE = "farm-match.pgn"
+EPD_FILE = "farm-match.epd"
 LOG_FILE = pathlib.Path("farm-match.log")
 LOG = (("append", "true"), ("compress", "false"))  # what -log does, whatever is asked
 TOURNAMENTS = {
@@ -166,7 +166,7 @@ def _quick(draft: Draft, where: str, group: list[str]) -> None:
 def _openings(draft: Draft, where: str, group: list[str]) -> None:
     keys = ("file", "format", "order", "plies", "start", "policy", "positions")
     values = cli_values.pairs(where, group, keys)
-    file = pathlib.Path(values["file"]) if "file" in values else None
+    file = cli_values.file(f"{where} file", values["file"]) if "file" in values else None
     kind = cli_values.choice(f"{where} format", values.get("format") or _kind(file), KINDS)
     if (file is None) != (kind in ("frc", "dfrc")):
         allowed = "file=NAME with format=pgn or epd; format=frc or dfrc without a file"
@@ -333,7 +333,7 @@ def _pgnout(draft: Draft, where: str, group: list[str]) -> None:
     draft.match["notation"] = cli_values.choice(
         f"{where} notation", values.get("notation", "san"), ("san", "uci")
     )
-    draft.match["pgn"] = pathlib.Path(values.get("file", PGN_FILE))
+    draft.match["pgn"] = cli_values.file(where, values.get("file", PGN_FILE))
     draft.match["minimal"] = cli_values.truth(where, values.get("min", "false"))
     draft.match["append"] = cli_values.truth(where, values.get("append", "true"))
     if "comments" in values:
@@ -362,7 +362,7 @@ def _epdout(draft: Draft, where: str, group: list[str]) -> None:
         draft.remarks.append(f"{where}: positions are written behind what the file holds")
     if "file" not in values:
         draft.remarks.append(f"{where} without file=: the positions are written to {EPD_FILE}")
-    draft.match["epd"] = pathlib.Path(values.get("file", EPD_FILE))
+    draft.match["epd"] = cli_values.file(where, values.get("file", EPD_FILE))
 
 
 def _sprt(draft: Draft, where: str, group: list[str]) -> None:
@@ -411,7 +411,7 @@ def _log(draft: Draft, where: str, group: list[str]) -> None:
         return
     if {"level", "realtime"} & values.keys() or values.get("engine") == "false":
         draft.remarks.append(f"{where}: the file has all that engines are told and say, no more")
-    draft.match["log"] = pathlib.Path(cli_values.only(f"{where} file", [values["file"]]))
+    draft.match["log"] = cli_values.file(where, values["file"])
 
 
 def _report(draft: Draft, where: str, group: list[str]) -> None:
@@ -486,7 +486,7 @@ def _live(draft: Draft, where: str, group: list[str]) -> None:
 
 def _path(field: str) -> Reader:
     def read_path(draft: Draft, where: str, group: list[str]) -> None:
-        draft.match[field] = pathlib.Path(cli_values.only(where, group))
+        draft.match[field] = cli_values.file(where, cli_values.only(where, group))
 
     return read_path
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from orchestrator import contract
@@ -36,6 +36,20 @@ def find_installed(names: Sequence[str]) -> list[contract.EngineSpec]:
         if path is not None:
             installed.append(contract.EngineSpec(id=_slug(name), name=name, command=(path,)))
     return installed
+
+
+def find_recorded(played: Collection[str]) -> Finder:
+    """Return the finder of an audit: those of the named programs that played were installed.
+
+    ``played`` are the names of a record, with versions behind them or without.
+    """
+    known = [f"{name.lower()} " for name in played]
+
+    def find(names: Sequence[str]) -> list[contract.EngineSpec]:
+        there = [name for name in names if any(k.startswith(f"{name.lower()} ") for k in known)]
+        return [contract.EngineSpec(id=_slug(name), name=name, command=(name,)) for name in there]
+
+    return find
 
 
 def assemble(
