@@ -9,7 +9,7 @@ import rich.table
 
 from orchestrator.commands import common, tables
 from orchestrator.season import audit_log
-from orchestrator.season.fold import amendment_entries
+from orchestrator.season.fold import amendment_entries, entries
 
 
 @click.command()
@@ -52,6 +52,8 @@ def what_was_done(act: dict[str, Any]) -> str:
 def _what(act: dict[str, Any]) -> str:
     if act["kind"] == amendment_entries.ENGINE_REPLACED and "cause" in act["about"]:
         return "engine disqualified, replaced"
+    if act["kind"] == entries.GAME_VOIDED and act["about"].get("replay"):
+        return "game to be replayed"  # `farm game replay`; without it was `farm game void`
     return str(act["kind"]).replace("_", " ")
 
 

@@ -335,6 +335,7 @@ def test_corrections_take_the_offer_back_first(ledger: store.RedisLedger) -> Non
     assert ledger.offered(driver.HALL) == {"test": game}
     farm("adjudicate", game, "--result", "1-0", "--reason", "power cut", "--by", "ann")
     farm("replay", "league.1", "--reason", "wrong network")
+    assert "game to be replayed" in " ".join(farm("log").split())
     farm("void", "league.2", "--reason", "wrong list")
     farm("withdraw", "e4", "--event", "league", "--reason", "its author asked")
     assert ledger.offered(driver.HALL) == {}
