@@ -15,6 +15,11 @@ from worker_cpu.match import arguments, command, engines, programs
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "match.md"
 ROW = re.compile(r"^\| `(.+?)` \| (both|cutechess-cli|fastchess) \| (done|note|refused)\b(.*) \|$")
 ENGINES = ("-engine", "cmd=one", "tc=1", "-engine", "cmd=other", "tc=1")
+BESIDE = {  # what has no effect alone
+    "-seeds": "-tournament gauntlet",
+    "-srand": "-variant fischerandom",
+    "-crc32": "-pgnout games.pgn",
+}
 FIRST = {*command.HELP_WORDS, *command.VERSION_WORDS, command.COMPLIANCE}  # read before the rest
 # The switches (with a dash) and the keys behind them, as the two manuals list them.
 CUTECHESS = """-help -version -engines -engine -each -variant -concurrency -draw movenumber
@@ -60,7 +65,7 @@ def read(words: list[str]) -> arguments.Settings:
         clock = [] if any(word.startswith(("tc=", "st=")) for word in words) else ["tc=1"]
         every = ["-each", "book=book.bin"] if "book=book.bin" in words else []
         return arguments.read([*words, *clock, *ENGINES[3:], *every])
-    return arguments.read([*ENGINES, *words])
+    return arguments.read([*ENGINES, *words, *BESIDE.get(switch, "").split()])
 
 
 @pytest.mark.parametrize(
