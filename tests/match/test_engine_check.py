@@ -191,6 +191,39 @@ def test_a_crash_is_told_with_its_last_line_and_what_to_send(
     assert len(position.split()) > 400
 
 
+ENDING = """
+import os, sys
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ["uci"]:
+        print("id name Ending\\nuciok")
+    elif words[:1] == ["isready"]:
+        print("readyok")
+    elif "e2e5" in words:
+        print("Traceback:\\n    moves[e2e5]\\n          ^^^^", file=sys.stderr, flush=True)
+        os.abort()
+    elif words[:1] == ["go"]:
+        print("bestmove e2e4")
+    elif words[:1] == ["quit"]:
+        sys.exit(0)
+    sys.stdout.flush()
+"""
+
+
+def test_the_talk_with_an_engine_that_a_check_ends_is_kept(tmp_path: pathlib.Path) -> None:
+    """A warning of a crash shows which line did it, and stderr as it stands there."""
+    program = tmp_path / "ending.py"
+    program.write_text(ENDING)
+    checks = engine_check.UciChecks([sys.executable, "-S", str(program)], tmp_path, 10.0, {})
+    found = {finding.name: finding for finding in checks.run()}
+    assert found["illegal"].state == "warning"
+    talk = found["illegal"].talk
+    assert "> position startpos moves e2e5" in talk
+    assert talk[-3:] == ("! Traceback:", "!     moves[e2e5]", "!           ^^^^")
+    assert found["quit"].talk[-1] == "> quit"
+    assert not [line for line in found["line-ends"].talk if "e2e5" in line]
+
+
 def test_a_wrong_path_is_told_in_the_commands_own_words(tmp_path: pathlib.Path) -> None:
     """Neither another command nor a key that nobody typed."""
     for words, place in ((("engine", "check"), "--dir"), (("match",), "from here")):

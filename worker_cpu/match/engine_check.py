@@ -211,8 +211,10 @@ class Talk:
             self._errors, whole, rest = None, [*whole, rest], b""
         self._error_rest = rest[:LONGEST]
         for line in whole:
-            if line_text := text.one_line(line.decode(errors="replace")):
-                self._note(f"! {line_text}")
+            decoded = line.decode(errors="replace")
+            if line_text := text.one_line(decoded):
+                indent = len(decoded) - len(decoded.lstrip(" "))  # a traceback's marks point up
+                self._note(f"! {' ' * indent}{line_text}")
                 self._last_error = line_text
 
     def _note(self, line: str) -> None:
@@ -238,6 +240,7 @@ class _Checks:
         self._command, self._home, self._patience = command, home, patience
         self._settings = settings
         self._running: Talk | None = None
+        self._before: tuple[str, ...] = ()  # the check's talk with an engine that it has ended
         self._no_protocol = ""  # why nothing else can be checked
 
     def run(self) -> Iterator[Finding]:
@@ -253,6 +256,7 @@ class _Checks:
             self._close()
 
     def _check(self, name: str, rule: str) -> Finding:
+        self._before = ()
         if self._running is not None:
             self._running.begin()
         state: State = "ok"
@@ -267,7 +271,7 @@ class _Checks:
             state, silent = "failed", True
         else:
             silent = False
-        talk = () if self._running is None else self._running.talk()
+        talk = (*self._before, *(() if self._running is None else self._running.talk()))
         if silent and name == next(iter(self.RULES)):
             self._no_protocol = f"{name} failed"
         if silent or (state == "failed" and self._running is not None):
@@ -276,6 +280,7 @@ class _Checks:
 
     def _close(self) -> None:
         if self._running is not None:
+            self._before += self._running.talk()
             self._running.close()
             self._running = None
 
