@@ -623,6 +623,7 @@ def up_screen_of(
         rich.console.Console(file=told, width=200, markup=False),
         others or processor.Others(look_seconds=math.inf),
         awaited=awaited,
+        data=pathlib.Path("/x"),
         environment="FARM_DATA=/x ",
         quiet=quiet,
     )

@@ -222,6 +222,7 @@ def up(
             console,
             processor.Others(),
             awaited=awaited,
+            data=data,
             environment=_environment(data),
             quiet=quiet,
         )

@@ -40,6 +40,7 @@ class Screen:
         others: processor.Others,
         *,
         awaited: str | None,
+        data: pathlib.Path,
         environment: str,
         quiet: bool,
     ) -> None:
@@ -51,6 +52,7 @@ class Screen:
         self._console = console
         self._others = others
         self._awaited, self._environment = awaited, environment
+        self._data = data
         self._quiet = quiet
         self._states: dict[str, state.SeasonState] = {}
         self._alarms: dict[str, str] = {}  # season to what was wrong with it last
@@ -122,6 +124,7 @@ class Screen:
             champion = views.name(folded, folded.champion)
             self._console.print(f"{season} is over: {champion} is the champion", style="bold")
         self._console.print(f"its tables: {self._command(f'season standings {season}')}")
+        self._console.print(f"its games: {_archive(self._data, folded) / '*.pgn'}", soft_wrap=True)
         if all(folded_season.over for folded_season in self._states.values()):
             another = self._command("season launch FILE --id ANOTHER")
             self._console.print(f"another season: {another}; Ctrl-C ends the farm")
@@ -283,7 +286,7 @@ def report(
     as_json: bool,
 ) -> None:
     """Say who has won a finished season, by which tables, and where its files are."""
-    archive = data / "archive" / season.launched.id
+    archive = _archive(data, season)
     if as_json:
         common.print_json(
             {
@@ -300,3 +303,7 @@ def report(
     console.print(f"journal:  {archive / 'journal.jsonl'}")
     for event in season.events:
         console.print(f"PGN:      {archive / f'{event}.pgn'}")
+
+
+def _archive(data: pathlib.Path, season: state.SeasonState) -> pathlib.Path:
+    return data / "archive" / season.launched.id

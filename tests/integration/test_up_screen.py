@@ -206,6 +206,7 @@ def test_the_end_of_a_season_says_who_won_and_what_next(
     champion = season.state.engines[season.state.champion].name
     assert f"test is over: {champion} is the champion" in told
     assert "`FARM_DATA=/x farm season standings test`" in told
+    assert "its games: /x/archive/test/*.pgn\n" in told
     assert "`FARM_DATA=/x farm season launch FILE --id ANOTHER`; Ctrl-C ends the farm" in told
     assert "is over" not in shown.look()
     again = Shown(machine, season)
