@@ -83,6 +83,11 @@ def set_by_people(details: str) -> bool:
     return details == _BY_PEOPLE
 
 
+def by_people(game: reading.Game) -> bool:
+    """Say whether people set a game's result by the farm's record."""
+    return set_by_people(game.tags.get("TerminationDetails", ""))
+
+
 def adjudicated(game: reading.Game) -> bool:
     """Say whether the record has the words of the rules that count moves: they name neither."""
     return _tags(game)[0].lower() in _BY_RULE

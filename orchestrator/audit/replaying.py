@@ -146,13 +146,13 @@ def _recorded(game: reading.Game, names: Sequence[str]) -> _Reason | None:
         return _Reason(rule, result)
     if ending := reasons.board(game):
         return _Reason(BOARD, result, ending)
-    return _Reason(BY_MOVES, result) if BY_MOVES in names and reasons.adjudicated(game) else None
+    # Without evals these rules cannot be asked; the others' record names them itself.
+    asked = BY_MOVES in names and any(remarks.told_eval(ply.fields) for ply in game.plies)
+    return _Reason(BY_MOVES, result) if asked and reasons.adjudicated(game) else None
 
 
 def _silent(game: reading.Game, computed: _Reason | None) -> bool:
-    """Say whether a record gives no reason for an end, and no result but that end's or people's."""
-    if reasons.set_by_people(game.tags.get("TerminationDetails", "")):
-        return True  # after the game, perhaps: its own end is not told any more
+    """Say whether a record gives no reason for an end, and no result but that end's."""
     result = None if computed is None else computed.result
     return reasons.unknown(game) and game.result in (None, result)
 

@@ -72,13 +72,14 @@ def with_ends(compared: Compared, games: Sequence[reading.Game]) -> Compared:
     if compared.rules is None:
         return compared
     mismatches = replaying.report(games, compared.rules)["mismatches"]
-    wrong = [f"game {wrong['game']}: does not end as the rules say" for wrong in mismatches]
-    by_people = [
-        str(game.number)
-        for game in games
-        if reasons.set_by_people(game.tags.get("TerminationDetails", ""))
+    by_people = [game.number for game in games if reasons.by_people(game)]
+    wrong = [
+        f"game {wrong['game']}: does not end as the rules say"
+        for wrong in mismatches  # but for an end that people have overruled
+        if wrong["game"] not in by_people or wrong["computed_ply"] != wrong["recorded_ply"]
     ]
-    notes = [f"the end of game {', '.join(by_people)}: people set its result"] if by_people else []
+    shown = ", ".join(map(str, by_people))
+    notes = [f"the end of game {shown}: people set its result"] if by_people else []
     return dataclasses.replace(
         compared,
         differs=(*compared.differs, *_some(wrong, "games")),

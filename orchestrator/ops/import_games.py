@@ -254,7 +254,7 @@ class _Import:
             return "it was not finished"
         if game.variant != spec.variant:
             return f"{game.variant} chess in an event of {spec.variant}"
-        if reasons.set_by_people(game.tags.get("TerminationDetails", "")):
+        if reasons.by_people(game):
             return ""  # organizers overruled the board, and a doubt will say so
         for ply in replaying.replay(game, contract.Adjudication()):
             if ply.ending is not None and ply.ending.result != game.result:

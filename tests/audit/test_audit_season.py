@@ -245,6 +245,8 @@ def test_ends_by_counted_moves_are_replayed(rule: dict[str, int], agrees: bool) 
     assert told[replaying.BY_MOVES] == {"recorded": 1, "reproduced": int(agrees)}
     assert bool(told["mismatches"]) is not agrees
     assert replaying.BY_MOVES not in replaying.report(reading.games(text), contract.Adjudication())
+    bare = replaying.report(reading.games(text.replace("wv=7.00", "mt=1")), rules)
+    assert (bare[replaying.BY_MOVES]["recorded"], bare["mismatches"]) == (0, [])
 
 
 def test_a_roster_of_what_a_machine_has_is_compared_with_what_played(tmp_path: Path) -> None:

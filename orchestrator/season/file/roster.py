@@ -43,10 +43,12 @@ def find_recorded(played: Collection[str]) -> Finder:
 
     ``played`` are the names of a record, with versions behind them or without.
     """
-    known = [f"{name.lower()} " for name in played]
+    recorded = tuple(f"{name.lower()} " for name in played)
 
     def find(names: Sequence[str]) -> list[contract.EngineSpec]:
-        there = [name for name in names if any(k.startswith(f"{name.lower()} ") for k in known)]
+        there = [
+            name for name in names if any(full.startswith(f"{name.lower()} ") for full in recorded)
+        ]
         return [contract.EngineSpec(id=_slug(name), name=name, command=(name,)) for name in there]
 
     return find

@@ -104,10 +104,8 @@ def _places(key: str, path: Path, tables: Tables) -> Iterator[str]:
 
 
 def _kinds(key: str, path: Path, tables: Tables) -> list[str]:
-    """Return the other kinds of the format that a key stands in, which know it."""
-    if path[-1:] not in {(kind,) for kind in FORMATS}:
-        return []
-    kinds = [kind for kind in FORMATS if (*path[:-1], kind) in tables and kind != path[-1]]
+    """Return the kinds that know a key, where it stands in the format of another."""
+    kinds = FORMATS if path and path[-1] in FORMATS else ()
     return [kind for kind in kinds if key in _keys(tables[*path[:-1], kind])]
 
 
