@@ -83,7 +83,7 @@ def test_each_broken_rule_is_named(tmp_path: pathlib.Path) -> None:
         "new-game": "failed: ",
         "multipv": "failed: no info line with multipv 2",
         "chess960": "skipped: no option UCI_Chess960",
-        "quit": "failed: status 3",
+        "quit": "failed: ended with status 3",
         "end-of-input": "ok",
     }
     wrong = {
@@ -222,6 +222,43 @@ def test_the_talk_with_an_engine_that_a_check_ends_is_kept(tmp_path: pathlib.Pat
     assert talk[-3:] == ("! Traceback:", "!     moves[e2e5]", "!           ^^^^")
     assert found["quit"].talk[-1] == "> quit"
     assert not [line for line in found["line-ends"].talk if "e2e5" in line]
+
+
+LEAVING = """
+import sys, time
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ["uci"]:
+        print("id name Leaving\\nuciok")
+    elif words[:1] == ["isready"]:
+        print("readyok")
+    elif words[:1] == ["go"]:
+        print("bestmove e2e4")
+    elif words[:1] == ["quit"]:
+        sys.exit(0)
+    sys.stdout.flush()
+LAST
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ("sys.exit(0)", "ok: "),
+        ("sys.exit('no input')", "warning: ended with status 1; its last line: no input"),
+        ("time.sleep(600)", "warning: runs on after 5 s; it stays behind when its GUI dies"),
+    ],
+)
+def test_only_an_engine_that_runs_on_is_said_to_stay_behind(
+    tmp_path: pathlib.Path, last: str, words: str
+) -> None:
+    """One that ends with another status than 0 at the end of its input has ended."""
+    program = tmp_path / "leaving.py"
+    program.write_text(LEAVING.replace("LAST", last))
+    checks = engine_check.UciChecks([sys.executable, "-S", str(program)], tmp_path, 5.0, {})
+    found = {finding.name: f"{finding.state}: {finding.words}" for finding in checks.run()}
+    assert found["end-of-input"] == words
+    assert found["quit"] == "ok: "
 
 
 def test_a_wrong_path_is_told_in_the_commands_own_words(tmp_path: pathlib.Path) -> None:

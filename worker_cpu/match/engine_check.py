@@ -320,7 +320,7 @@ class UciChecks(_Checks):
         "multipv": "tells so many lines as MultiPV asks for",
         "chess960": "plays Chess960, castling as king takes rook",
         "quit": "ends after quit, with status 0",
-        "end-of-input": "ends when its input is closed",
+        "end-of-input": "ends when its input is closed, with status 0",
     }
 
     options: tuple[uci.Option, ...] = ()
@@ -577,19 +577,20 @@ class UciChecks(_Checks):
         assert talk.process.stdin is not None
         talk.process.stdin.close()
         try:
-            return self._ended(talk)
+            return self._ended(talk, "; it stays behind when its GUI dies")
         except _FailedError as failed:
-            raise _WarningError(f"{failed}; it stays behind when its GUI dies") from None
+            raise _WarningError(str(failed)) from None
 
-    def _ended(self, talk: Talk) -> str:
+    def _ended(self, talk: Talk, consequence: str = "") -> str:
         try:
             status = talk.wait()
         except subprocess.TimeoutExpired:
             self._close()
-            raise _FailedError(f"runs on after {self._patience:g} s") from None
+            raise _FailedError(f"runs on after {self._patience:g} s{consequence}") from None
+        fate = talk.fate()
         self._close()
         if status:
-            raise _FailedError(f"status {status}")
+            raise _FailedError(fate)
         return ""
 
     @property
