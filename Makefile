@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 EDITABLE := $(BIN)/pip install -q --disable-pip-version-check --no-deps \
 	--config-settings editable_mode=compat -e .
 
-.PHONY: mypy ruff tsc eslint stale quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
+.PHONY: mypy ruff tsc eslint stale quick coverage workers compiled house mutants embedded recount release licences structure reference pictures gpu web lab docs pages games seasons demo test lint types check system archive audit tcec forecast chaos cheats attack machines bench cores clock lock clean help
 
 help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -117,7 +117,7 @@ machines: system $(VENV)/.dev ## Play a test of two git revisions on three machi
 attack: system $(VENV)/.dev ## Attack ten remote workers behind nginx with TLS, and count their games: ten minutes (WORKERS=n GAMES=n SEED=n)
 	PYTHONPATH=tests $(BIN)/python tests/gateway/run_attack.py $${WORKERS:-10} $${GAMES:-200} $${SEED:-1}
 
-cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against an honest engine, and with a host that stalls: two hours (FARM_CHEATS=n; as root for all)
+cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against an honest engine, and with a host that stalls: two hours (FARM_CHEATS=n, even; as root for all)
 	FARM_CHEATS=$${FARM_CHEATS:-100} $(BIN)/python -m pytest tests/integration/test_cheating_engines.py -s
 
 fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half an hour (FUZZ="--seconds 60 --seed 7"); finds in build/fuzz
@@ -187,6 +187,9 @@ web: system $(VENV)/.dev ## Look at every panel of the live page at every stage,
 
 lab: system $(VENV)/.dev ## Make real hosts under systemd by the how-to pages; let them play, fail, change (root; SHORT=1 UNDO=n|all)
 	$(BIN)/python tests/lab/lab.py $(if $(SHORT),--short) $(if $(UNDO),--undo $(UNDO))
+
+pages: $(VENV)/.dev ## Run every command of the tutorial and the how-to pages, but those for hosts: minutes
+	FARM_LONG=1 $(BIN)/python -m pytest tests/operations/test_documents.py
 
 docs: $(VENV)/.dev ## Build the documentation, strictly, into build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet it counts no warning

@@ -97,8 +97,8 @@ def test_every_command_of_a_document_runs(path: pathlib.Path, tmp_path: pathlib.
                 )
                 running.append(started)
                 log.close()
-            elif block.how == "ansible":
-                ansible(block.text)
+            elif block.how in {"ansible", "docker"}:
+                elsewhere(block.text)
             else:
                 run(block, tmp_path, env)
     finally:
@@ -122,14 +122,16 @@ def run(block: Block, folder: pathlib.Path, env: dict[str, str]) -> None:
         time.sleep(1)
 
 
-def ansible(text: str) -> None:
-    """Look whether the playbooks and scripts of a block are there; ``make lab`` runs them."""
+def elsewhere(text: str) -> None:
+    """Look whether the files of a block are there: ``make lab`` runs them, and the image forms."""
     for line in text.replace("\\\n", " ").splitlines():
         program, *words = shlex.split(line, comments=True) or [""]
         if program == "ansible-playbook":
             assert (watched_run.ROOT / "ansible" / words[0]).exists(), line
         elif program.startswith("scripts/"):
             assert (watched_run.ROOT / program).exists(), line
+        elif (program, *words[:2]) == ("docker", "build", "-f"):
+            assert (watched_run.ROOT / words[2]).exists(), line
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
