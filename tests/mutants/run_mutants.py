@@ -24,7 +24,11 @@ import mutate
 
 ROOT = pathlib.Path(__file__).parents[2]
 ROOMS = {  # sources, and where their tests are
-    "orchestrator/arbiter/**/*.py": ("tests/arbiter", "tests/referee/test_live.py"),
+    "orchestrator/arbiter/**/*.py": (
+        "tests/arbiter",
+        "tests/referee/test_live.py",
+        "tests/referee/test_tablebases.py",
+    ),
     "orchestrator/rating/*.py": ("tests/rating",),
     "orchestrator/season/**/*.py": ("tests/season",),
     "orchestrator/ledger/scripts/*.lua": ("tests/ledger", "tests/gateway/test_batches.py"),
