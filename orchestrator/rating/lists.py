@@ -120,6 +120,7 @@ def as_json(spread: error_bars.Spread, listed: Sequence[Row] | None = None) -> d
                 "points": row.points,
                 "played": row.played,
                 "provisional": row.provisional,
+                "bound": row.mark,
             }
             for row in (rows(spread) if listed is None else listed)
         ],

@@ -61,7 +61,8 @@ def test_json_has_the_keys_that_programs_read(
     facts = json.loads(rate(*words))
     assert list(facts) == ["ratings", "white_advantage", "draw_rate"]
     assert all(
-        list(row) == ["rank", "engine", "rating", "error", "points", "played", "provisional"]
+        list(row)
+        == ["rank", "engine", "rating", "error", "points", "played", "provisional", "bound"]
         for row in facts["ratings"]
     )
     rated = [row for row in facts["ratings"] if not row["provisional"]]
@@ -79,6 +80,28 @@ def test_an_anchor_keeps_its_rating(archive: pathlib.Path, families: pathlib.Pat
     rows = {row["engine"]: row for row in json.loads(rate(*words))["ratings"]}
     assert rows["Alpha"]["rating"] == 3158
     assert rows["Alpha"]["error"] == 0
+
+
+def test_json_says_which_ratings_are_bounds(tmp_path: pathlib.Path) -> None:
+    """Who won or lost every game is above or below its rating, in JSON as in CSV."""
+    games = (
+        ("Middle", "Equal", "1/2-1/2"),
+        ("Winner", "Middle", "1-0"),
+        ("Equal", "Loser", "1-0"),
+        ("Alone", "Alone too", "1-0"),
+    )
+    archive = tmp_path / "games.pgn"
+    archive.write_text(
+        "".join(
+            f'[White "{white}"]\n[Black "{black}"]\n[Result "{result}"]\n\n{result}\n\n'
+            for white, black, result in games
+        )
+    )
+    bounds = {row["engine"]: row["bound"] for row in json.loads(rate(archive, "--json"))["ratings"]}
+    rated = {"Winner": ">", "Middle": "", "Equal": "", "Loser": "<"}
+    assert bounds == rated | {"Alone": "", "Alone too": ""}
+    table = csv.DictReader(io.StringIO(rate(archive, "--csv")))
+    assert {row["PLAYER"]: row["MARK"] for row in table} == bounds
 
 
 def test_csv_and_text_hold_the_same_list(archive: pathlib.Path, families: pathlib.Path) -> None:

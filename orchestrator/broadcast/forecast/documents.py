@@ -55,7 +55,7 @@ def ratings(
         return head | {"absent": "No game has been finished yet.", "ratings": []}
     document = lists.as_json(spread, rows)
     for line, row in zip(document["ratings"], rows, strict=True):
-        line.update(percent=round(row.percent, 2), bound=row.mark)
+        line.update(percent=round(row.percent, 2))
     return head | {"absent": None} | document
 
 
