@@ -117,6 +117,12 @@ def test_castling_is_written_as_the_variant_demands() -> None:
     assert (standard.moves, shuffled.moves) == (("e1g1",), ("e1a1",))
 
 
+@pytest.mark.parametrize("text", ["O-O", "0-0", "o-o", "e1g1", "O-O+"])
+def test_castling_is_read_in_every_notation(text: str) -> None:
+    """XBoard engines write it in small letters, too."""
+    assert from_fen("5k2/8/8/8/8/8/8/4K2R w K - 0 1").read(text) == chess.Move.from_uci("e1g1")
+
+
 def test_a_chess960_king_castles_without_moving() -> None:
     """A king on g1 castles with the rook beside it by taking it."""
     game = from_fen("6k1/8/8/8/8/8/8/6KR w H - 0 1", "fischerandom")

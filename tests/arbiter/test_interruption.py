@@ -175,6 +175,8 @@ def test_every_cell_of_the_table_is_as_the_text_has_it(text: str) -> None:
         found = verdict(text, white, black, ply=ply, men=men)
         expected = by_the_text(text, white, black, ply, men)
         assert (result(found) or told[found.scenario]) == expected, found.evidence
+        shown = ("missing" if eval_ is None else f"{eval_ / 100:.2f}" for eval_ in (white, black))
+        assert "evals of White {}, of Black {}".format(*shown) in found.evidence
         bare = verdict(text, white, black, ply=ply, men=men, engine_plies=0)
         assert bare.scenario is Scenario.RESTARTED, "book plies only"
 

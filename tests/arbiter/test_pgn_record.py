@@ -414,6 +414,13 @@ def counted(counts: dict[str, int], name: str) -> Callable[..., object]:
     return call
 
 
+@pytest.mark.parametrize(("cp", "said"), [(0, "0.00"), (1, "+0.01"), (-120, "-1.20")])
+def test_a_score_is_said_in_pawns(cp: int, said: str) -> None:
+    """A level one has no sign."""
+    ply = made.ply(1, "e2e4", "e4", score=contract.Score(cp=cp))
+    assert pgn_comments._own_score(ply) == said
+
+
 @pytest.mark.parametrize(("mate", "said"), [(3, "+M5"), (1, "+M1"), (-3, "-M6"), (-1, "-M2")])
 def test_a_mate_is_said_in_plies(mate: int, said: str) -> None:
     """The mover mates at its own ply; it is mated at its opponent's."""
