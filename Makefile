@@ -51,7 +51,7 @@ demo: $(VENV)/.farm ## Play the demo season on this machine, on an embedded Redi
 system:
 	@scripts/install-system-packages
 
-test: system $(VENV)/.dev ## Pass all tests (the short form of every check): twelve minutes
+test: system $(VENV)/.dev ## Pass all tests (the short form of every check): a good quarter of an hour
 	@$(MAKE) --no-print-directory -k -j2 --output-sync=target compiled types lint house
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 

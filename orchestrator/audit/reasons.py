@@ -22,10 +22,10 @@ _DETAILS: Final = (
     ("tb position", "tablebase"),
     ("tb adjudication", "tablebase"),
 )
-# Words that leave open which rule it was, or whether people decided.
 _BY_RULE: Final = frozenset(
     {"draw by adjudication", *(f"{side} wins by adjudication" for side in ("white", "black"))}
 )
+# Words that leave open which rule it was, or whether people decided.
 _VAGUE: Final = _BY_RULE | {
     *("", "?", "-", "normal", "unknown", "unterminated", "no result", "adjudication")
 }

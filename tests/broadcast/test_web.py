@@ -302,8 +302,7 @@ def test_the_rating_list_is_what_the_command_prints(web: theatre.Web) -> None:
     assert result.exit_code == 0, result.output
     printed = json.loads(result.output)
     rows = [
-        {key: value for key, value in row.items() if key not in {"percent", "bound"}}
-        for row in told["ratings"]
+        {key: value for key, value in row.items() if key != "percent"} for row in told["ratings"]
     ]
     assert {key: told[key] for key in printed} | {"ratings": rows} == printed
     assert {row["provisional"] for row in rows} == {False}
