@@ -90,7 +90,7 @@ class Redis(embedded_redis.EmbeddedRedis):
             binary = binary or self._write_program(file.with_suffix(".program"), found)
         super().__init__(data_dir, binary or server)
 
-    def has_users(self) -> None:
+    def need_users(self) -> None:
         """Skip the test where there are none, and each who acts is ``default``."""
         if not self.users:
             pytest.skip("the embedded Redis has no users")

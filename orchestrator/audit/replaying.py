@@ -146,9 +146,11 @@ def _recorded(game: reading.Game, names: Sequence[str]) -> _Reason | None:
         return _Reason(rule, result)
     if ending := reasons.board(game):
         return _Reason(BOARD, result, ending)
+    if BY_MOVES not in names or not reasons.adjudicated(game):
+        return None
     # Without evals these rules cannot be asked; the others' record names them itself.
-    asked = BY_MOVES in names and any(remarks.told_eval(ply.fields) for ply in game.plies)
-    return _Reason(BY_MOVES, result) if asked and reasons.adjudicated(game) else None
+    asked = any(remarks.told_eval(ply.fields) for ply in game.plies)
+    return _Reason(BY_MOVES, result) if asked else None
 
 
 def _silent(game: reading.Game, computed: _Reason | None) -> bool:

@@ -321,7 +321,7 @@ def test_a_restart_in_mid_season_loses_nothing(
     """Redis is killed, ended and upgraded under a season: what it had acknowledged it has again."""
     farm = harness.Farm(tmp_path, harness.CALM)
     farm.redis = harness.Redis(tmp_path / "redis", server=program)
-    farm.redis.has_users()
+    farm.redis.need_users()
     farm.start()
     try:
         nobody = redis.Redis(unix_socket_path=str(farm.redis.socket))

@@ -125,7 +125,7 @@ def test_every_order_that_is_refused_exists() -> None:
 
 def test_only_operators_give_orders(farm: harness.Farm) -> None:
     """A worker's, exporter's or orchestrator's user that has been taken over ends no other."""
-    farm.redis.has_users()
+    farm.redis.need_users()
     for user in ("worker", "orchestrator", "exporter", "broadcast", "kibitzer"):
         done = celery_(farm, "control", "shutdown", user=user)
         assert done.returncode != 0, user

@@ -32,7 +32,7 @@ def test_what_is_submitted_is_kept_through_a_killed_keeper_until_it_is_over(
     """No keeper is started by hand; one that waits for approval is played after it, not before."""
     file = test_test_command.roster(tmp_path)
     with harness.running(tmp_path) as farm:
-        farm.redis.has_users()
+        farm.redis.need_users()
         environment = farm.environment(harness.OPERATOR)
 
         def said(*words: str, code: int = 0, user: str = harness.OPERATOR) -> str:

@@ -192,7 +192,7 @@ def test_a_crash_is_told_with_its_last_line_and_what_to_send(
 
 
 ENDING = """
-import os, sys
+import os, sys, time
 for line in sys.stdin:
     words = line.split()
     if words[:1] == ["uci"]:
@@ -207,13 +207,14 @@ for line in sys.stdin:
     elif words[:1] == ["quit"]:
         sys.exit(0)
     sys.stdout.flush()
+LAST
 """
 
 
 def test_the_talk_with_an_engine_that_a_check_ends_is_kept(tmp_path: pathlib.Path) -> None:
     """A warning of a crash shows which line did it, and stderr as it stands there."""
     program = tmp_path / "ending.py"
-    program.write_text(ENDING)
+    program.write_text(ENDING.replace("LAST", ""))
     checks = engine_check.UciChecks([sys.executable, "-S", str(program)], tmp_path, 10.0, {})
     found = {finding.name: finding for finding in checks.run()}
     assert found["illegal"].state == "warning"
@@ -222,23 +223,6 @@ def test_the_talk_with_an_engine_that_a_check_ends_is_kept(tmp_path: pathlib.Pat
     assert talk[-3:] == ("! Traceback:", "!     moves[e2e5]", "!           ^^^^")
     assert found["quit"].talk[-1] == "> quit"
     assert not [line for line in found["line-ends"].talk if "e2e5" in line]
-
-
-LEAVING = """
-import sys, time
-for line in sys.stdin:
-    words = line.split()
-    if words[:1] == ["uci"]:
-        print("id name Leaving\\nuciok")
-    elif words[:1] == ["isready"]:
-        print("readyok")
-    elif words[:1] == ["go"]:
-        print("bestmove e2e4")
-    elif words[:1] == ["quit"]:
-        sys.exit(0)
-    sys.stdout.flush()
-LAST
-"""
 
 
 @pytest.mark.parametrize(
@@ -253,8 +237,8 @@ def test_only_an_engine_that_runs_on_is_said_to_stay_behind(
     tmp_path: pathlib.Path, last: str, words: str
 ) -> None:
     """One that ends with another status than 0 at the end of its input has ended."""
-    program = tmp_path / "leaving.py"
-    program.write_text(LEAVING.replace("LAST", last))
+    program = tmp_path / "ending.py"
+    program.write_text(ENDING.replace("LAST", last))
     checks = engine_check.UciChecks([sys.executable, "-S", str(program)], tmp_path, 5.0, {})
     found = {finding.name: f"{finding.state}: {finding.words}" for finding in checks.run()}
     assert found["end-of-input"] == words

@@ -157,14 +157,14 @@ def dealt_from(arguments: Sequence[str]) -> str:
         if name in ("openings", "variant", "quick"):
             switches.READERS[name](draft, f"-{name}", group)
     variant, openings = draft.match.get("variant", "standard"), draft.match.get("openings")
-    random_order = variant != "standard" if openings is None else openings.order == "random"
+    dealt = switches.dealt(openings, variant)
     parts = [f"-variant {variant}"]
     if openings is not None:
         file = "" if openings.file is None else f"file={openings.file.absolute()} "
         parts.append(f"-openings {file}format={openings.kind} order={openings.order}")
         parts.append(f"start={openings.start} plies={openings.plies}")
         parts += [f"positions={openings.positions}"] if openings.positions else []
-    if random_order:
+    if dealt is not None and dealt.order == "random":
         parts.append(
             "shuffled as " + ("cutechess" if draft.dialect == "cutechess" else "fastchess")
         )
@@ -256,9 +256,7 @@ def _idle(draft: switches.Draft, settings: Settings) -> Iterator[str]:
 
 
 def _idle_of_openings(draft: switches.Draft, settings: Settings) -> Iterator[str]:
-    dealt = settings.openings or switches.Openings(
-        order="sequential" if settings.variant == "standard" else "random"
-    )
+    dealt = switches.dealt(settings.openings, settings.variant) or switches.Openings()
     has_books = any(engine.book for engine in settings.engines)
     if dealt.plies is not None and dealt.kind != "pgn":
         yield f"-openings plies=: no effect with format={dealt.kind}, which has no moves"

@@ -43,11 +43,9 @@ _MARK: Final = b"\xef\xbb\xbf"
 
 def deal(settings: arguments.Settings) -> Deal:
     """Return how openings are dealt by their index; raise ``BookError``."""
-    wanted = settings.openings
+    wanted = switches.dealt(settings.openings, settings.variant)
     if wanted is None:
-        if settings.variant == "standard":
-            return lambda _: contract.Opening()
-        wanted = switches.Openings(kind="frc", order="random")
+        return lambda _: contract.Opening()
     book = _book(wanted)
     first = wanted.start - 1
     if wanted.order == "sequential":

@@ -18,7 +18,7 @@ from typing import Final
 from orchestrator.arbiter import data
 from orchestrator.common import errors
 from orchestrator.engines import known_programs
-from worker_cpu.match import cli_values, programs
+from worker_cpu.match import cli_values, programs, switches
 
 TIME: Final = "tc=5+0.05"  # a game takes a quarter of a minute
 LIMITS: Final = frozenset({"tc", "st", "nodes", "depth", "plies"})
@@ -37,38 +37,38 @@ def whole(typed: Sequence[str]) -> list[str]:
     count = next((at for at, word in enumerate(typed) if word.startswith("-")), len(typed))
     if not count:
         return list(typed)
-    names, switches = typed[:count], list(typed[count:])
-    given = cli_values.grouped(switches)
+    names, rest = typed[:count], list(typed[count:])
+    given = cli_values.grouped(rest)
     if count < 2 and not any(name == "engine" for name, _ in given):
         raise errors.UsageError(
             f"farm match: found one engine, {names[0]!r}; a match needs two or more:"
             f" farm match {names[0]} OTHER ({_here()})"
         )
     engines = [word for name in names for word in ("-engine", *_engine(name))]
-    return [*engines, *_usual(count, given), *switches]
+    return [*engines, *_usual(count, given), *rest]
 
 
 def _usual(engines: int, given: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
     """Yield what is not given: clock, pairs, book, rules, lanes and a file for the games."""
-    switches = {name for name, _ in given}
+    named = {name for name, _ in given}
     own = [word for name, group in given if name in {"engine", "each"} for word in group]
     if not {word.partition("=")[0] for word in own} & LIMITS:
         yield from ("-each", TIME)
     adaptive = ("tournament", ["adaptive"]) in given  # which ends when its list is in order
-    if not switches & {"games", "repeat"} and not adaptive:
+    if not named & {"games", "repeat"} and not adaptive:
         yield from ("-games", "2", "-repeat")
     encounters = max(1, engines * (engines - 1) // 2)
-    if "rounds" not in switches and not adaptive:
+    if "rounds" not in named and not adaptive:
         yield from ("-rounds", str(math.ceil(GAMES / 2 / encounters)))
-    if not switches & {"openings", "variant"}:
+    if not named & {"openings", "variant"}:
         yield from ("-openings", f"file={data.BALANCED}", "format=pgn", "order=random")
     for rule, values in RULES.items():
-        if rule not in switches:
+        if rule not in named:
             yield from (f"-{rule}", *values)
-    if "concurrency" not in switches:  # threads of one core would share it
+    if "concurrency" not in named:  # threads of one core would share it
         yield from ("-concurrency", str(max(1, len(os.sched_getaffinity(0)) // 2)))
-    if "pgnout" not in switches:
-        yield from ("-pgnout", "farm-match.pgn")
+    if "pgnout" not in named:
+        yield from ("-pgnout", switches.PGN_FILE)
 
 
 def _engine(name: str) -> list[str]:

@@ -87,6 +87,16 @@ class Openings:
     positions: tuple[int, ...] = ()
 
 
+def dealt(wanted: Openings | None, variant: str) -> Openings | None:
+    """Return what openings are dealt from where ``wanted`` was asked for; ``None``: all are bare.
+
+    Without a wish, games of Chess960 begin at numbered positions, drawn by the seed.
+    """
+    if wanted is None and variant != "standard":
+        return Openings(kind="frc", order="random")
+    return wanted
+
+
 @dataclasses.dataclass(frozen=True)
 class Live:
     """Where the match's live page is served, and whether it stays when the match is over."""
