@@ -364,7 +364,7 @@ def role(two: Hosts, name: str, count: int, **told: object) -> subprocess.Comple
     return playbooks.tool("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
 
 
-def test_a_farm_without_tablebases_or_boxes_is_told_what_to_set(two: Hosts) -> None:
+def test_a_farm_without_tablebases_boxes_or_notices_is_told_what_to_set(two: Hosts) -> None:
     """A file of the example's group_vars that nobody has made is named, with the way without it."""
     away = str(two.place / "files")
     no_tables = role(two, "syzygy", 1, syzygy_checksums_src=away)
@@ -373,8 +373,26 @@ def test_a_farm_without_tablebases_or_boxes_is_told_what_to_set(two: Hosts) -> N
     no_boxes = role(two, "hall", 2, hall_boxes_src=away, hall_check_size=False)
     assert no_boxes.returncode != 0
     assert "set hall_boxes_src to ''" in no_boxes.stdout
+    settings = two.place / "notify.toml"
+    settings.touch()
+    for told in ({"control_notify_src": away}, {"control_notify_secrets_src": away}):
+        no_notices = role(two, "control", 1, **({"control_notify_src": str(settings)} | told))
+        assert no_notices.returncode != 0
+        assert f"{away} does not exist" in no_notices.stdout
+        assert "set control_notify_src to ''" in re.sub(r"\s+", " ", no_notices.stdout)
     assert role(two, "syzygy", 1).returncode == 0
     assert role(two, "hall", 2, hall_check_size=False).returncode == 0
+    # The word for no notices is one: the example's folder of their secrets may stay named.
+    assert role(two, "control", 1, control_notify_secrets_src=away).returncode == 0
+    tied = [one for one in tasks("control") if "control_notify_secrets_src" in str(one)]
+    copies = [one for one in tied if "ansible.builtin.copy" in one]
+    assert copies
+    told = {"control_notify_src": "", "control_notify_secrets_src": away}
+    play = {"name": "No notices", "hosts": "control-host", "gather_facts": False, "vars": told}
+    (two.place / "play.yml").write_text(yaml.safe_dump([play | {"tasks": copies}], width=10_000))
+    words = ("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
+    done = playbooks.tool(*words)
+    assert done.returncode == 0, done.stdout
 
 
 def test_notices_whose_secrets_are_not_there_are_refused(two: Hosts) -> None:
