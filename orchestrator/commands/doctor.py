@@ -93,7 +93,7 @@ def doctor(only: tuple[str, ...], *, as_json: bool) -> None:
         checked, now_ms = [_no_farm(str(error)), _engines(), *_here({})], time.time_ns() // 10**6
     else:
         with common.open_ledger() as ledger:
-            checked, now_ms = [*_farm(ledger), *_here(_in_play(ledger))], ledger.now_ms()
+            checked, now_ms = [*_farm(ledger), *_machine(ledger)], ledger.now_ms()
     summary = _report(now_ms, _of_areas(checked, only))
     _print(summary, as_json=as_json)
 
@@ -133,7 +133,8 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
 
     Run it on the hall's host while the season is at a gate or paused: each engine plays
     two plies as in a game. The report is kept in the archive and its SHA-256 in the farm's
-    journal. Exit code 3 where something failed, or an engine could not be started.
+    journal; at a desk, which has no archive, in neither. Exit code 3 where something failed,
+    or an engine could not be started.
 
     Example: farm preflight superfinal
     """
@@ -143,16 +144,35 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
         checked = [
             *_farm(ledger),
             *farm.hall(ledger, state.hall),
-            *_here(_in_play(ledger)),
+            *_machine(ledger),
             *_event(state, event),
         ]
         summary = _report(ledger.now_ms(), tuple(checked), state.launched.id, event)
-        path, digest = _keep(archive, summary)
-        fact = {"season": summary.season, "event": event, "sha256": digest}
-        fact["failed"] = ", ".join(f"{finding.area} {finding.name}" for finding in summary.failed)
-        draft = contract.Draft(PREFLIGHT, fact)
-        common.append_farm(ledger, draft, common.author(ledger, "preflight"))
+        path = None
+        if paths.is_elsewhere(archive):
+            programs.warn([f"no report is kept: {paths.elsewhere(archive, 'the archive is')}"])
+        else:
+            path, digest = _keep(archive, summary)
+            fact = {"season": summary.season, "event": event, "sha256": digest}
+            failed = [f"{finding.area} {finding.name}" for finding in summary.failed]
+            draft = contract.Draft(PREFLIGHT, fact | {"failed": ", ".join(failed)})
+            common.append_farm(ledger, draft, common.author(ledger, "preflight"))
     _print(summary, as_json=as_json, path=path)
+
+
+def _machine(ledger: store.RedisLedger) -> Iterator[contract.Finding]:
+    """Yield what is found of this machine, which at a desk is no hall's and is not judged."""
+    if not paths.at_desk():
+        yield from _here(_in_play(ledger))
+        return
+    yield contract.Finding(
+        area="here",
+        name="desk",
+        status="unknown",
+        found="not looked at: games are played on other machines",
+        why="cores, sandbox and speed matter on halls' hosts",
+        do="`ansible-playbook playbooks/preflight.yml`, or this command on each of them",
+    )
 
 
 def _farm(ledger: store.RedisLedger) -> Iterator[contract.Finding]:

@@ -139,9 +139,17 @@ class Desk:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def follow(self, page: str, *words: str, expect: int | None = 0) -> Said:
-        """Run the one block of a page in which all ``words`` stand."""
-        return self.sh(self._block(page, *words), expect=expect)
+    def follow(
+        self, page: str, *words: str, expect: int | None = 0, named: Mapping[str, str] | None = None
+    ) -> Said:
+        """Run the one block of a page in which all ``words`` stand.
+
+        ``named``: what stands there in another's name, such as a host's, and what to write for it.
+        """
+        text = self._block(page, *words)
+        for theirs, ours in (named or {}).items():
+            text = text.replace(theirs, ours)
+        return self.sh(text, expect=expect)
 
     @contextlib.contextmanager
     def beside(self, page: str, *words: str) -> Iterator[Callable[[], Said | None]]:

@@ -77,7 +77,8 @@ def a_game_is_played(run: Run, lab: steps.Lab, hall: str, games: int, seconds: f
     run.step("its services run", steps.services_run, lab)
     run.step("Debian's engines are installed", steps.halls_get_engines, lab, hall)
     steps.pace(lab, seconds, hall)
-    run.step("a season is launched", steps.launched, lab, "match", games)
+    run.step("a season is launched", steps.launched, lab, "match", games, paused=True)
+    run.step("its engines are tried on the hall's host", steps.engines_are_tried, lab, hall)
     run.step("a game is played", steps.in_play, lab)
 
 

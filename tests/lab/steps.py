@@ -190,11 +190,28 @@ def pace(lab: Lab, seconds: float, *names: str) -> None:
         lab[name].write(f"{season.FOLDER}/pace", f"{seconds}\n")
 
 
-def launched(lab: Lab, name: str, games: int, hall: str = "hall-1", box: str = "") -> None:
+def launched(
+    lab: Lab, name: str, games: int, hall: str = "hall-1", box: str = "", *, paused: bool = False
+) -> None:
     """Launch a match from the desk; its second engine sits on a GPU box where one is named."""
     path = lab.hosts.folder / f"{name}.toml"
     path.write_text(season.text(name, games, box))
-    lab.desk.farm("launch", str(path), "--hall", hall)
+    lab.desk.farm("launch", str(path), "--hall", hall, *(["--paused"] if paused else []))
+
+
+def engines_are_tried(lab: Lab, name: str) -> None:
+    """Try the engines of a paused match on the hall's host by the page; then let it play."""
+    ours = {"cpu1.": f"{name}.", "preflight main": "preflight match"}
+    lab.desk.follow("operate-hosts", "season preflight", named=ours)
+    told = lab[name].run("sh", "-c", "cat /var/lib/farm/archive/match/preflight/match-*.json")
+    findings = json.loads(told)["findings"]
+    engines = [one["status"] for one in findings if one["area"] == "engine"]
+    check(engines == ["ok", "ok"], "engines that did not start as in a game", told)
+    (priority,) = (one for one in findings if one["name"] == "real-time priority")
+    check(priority["status"] == "ok", "no priority, as the hall's unit has it", priority)
+    left = lab[name].ask("sh", "-c", "ls /var/lib/farm/*.password")
+    check(not left, "a password is left behind", left)
+    lab.desk.farm("resume")
 
 
 def in_play(lab: Lab, hall: str = "hall-1", plies: int = 2) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import harness
 import pytest
 
 from orchestrator import commands, contract
+from orchestrator.commands import paths
 from orchestrator.ledger import api, store, vitals
 from orchestrator.ops.doctor import farm as checks
 from orchestrator.ops.doctor import season as season_checks
@@ -155,6 +156,32 @@ def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground)
     assert fact.kind == "preflight_done"
     assert fact.data["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert "engine scripted-1" in fact.data["failed"]
+
+
+def test_a_desk_is_no_hall_and_keeps_no_report(
+    ground: Ground, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cores are nobody's, and a folder left there would make it look like a farm's host."""
+    farm = harness.Farm(ground.root)
+    farm.ledger = ground.ledger
+    engines = [harness.scripted(ground.root / "life", number) for number in (1, 2)]
+    farm.launch(harness.league(ground.root / "s.toml", engines), "s")
+    assert ground.run("pause", "--reason", "preflight").exit_code == 0
+    ground.ledger.open_hall("hall-1", "cpu1.example.org", "first")
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    monkeypatch.chdir(desk)
+    monkeypatch.delenv("FARM_DATA")
+    monkeypatch.setattr(paths, "at_desk", lambda: True)  # this Redis is on this machine
+    before = ground.ledger.read(api.FARM)
+    done = ground.run("preflight", "league", "--json")
+    assert "no report is kept: the archive is not on this machine" in done.stderr
+    assert json.loads(done.stdout)["file"] is None
+    assert ground.ledger.read(api.FARM) == before
+    for told in (done, ground.run("doctor", "--json")):
+        here = [name for name in findings_of(told.stdout) if name.startswith("here ")]
+        assert here == ["here desk"]
+    assert list(desk.iterdir()) == []
 
 
 def test_engines_that_could_not_be_started_are_not_ready(ground: Ground) -> None:

@@ -98,7 +98,10 @@ class _Official:
             return
         host = self._ledger.worker(self._hall).partition("/")[0]
         if host not in {"", self._host}:
-            raise errors.RefusedError(f"{self._hall} is on {host}; test engines there")
+            raise errors.RefusedError(
+                f"{self._hall} is on {host}; engines are tried there"
+                " (docs/how-to/operate-hosts.md, On a hall's host)"
+            )
         if self._ledger.slot(self._hall) is not None or self.waits:
             raise errors.RefusedError(
                 f"an official game runs or waits in {self._hall}; test games are played once"
