@@ -110,7 +110,8 @@ while read -r word rest; do
   esac
 done
 """
-BROKEN = "#!/bin/sh\necho no such network >&2\nexit 7\n"
+MISSING = f"no such network {'n' * 150}.nn"  # longer than what a verdict has of a last line
+BROKEN = f"#!/bin/sh\necho {MISSING} >&2\nexit 7\n"
 PLAYING = f"#!/bin/sh\nexec {pathlib.Path(sys.executable).parent}/farm-engine --nodes 400\n"
 
 
@@ -189,7 +190,7 @@ def test_what_does_not_play_is_not_offered(
     assert "sjeng is here and does not play: " in said
     assert "exit 7" in said
     assert said.count("no such network") == 1
-    assert "no such network (sandbox: " in said
+    assert f"{MISSING} (sandbox: " in said
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from orchestrator.season.fold import state as season_state
 from orchestrator.season.spec import model
 
 WHOLE: Final = {3: 5, 4: 35, 5: 145, 6: 510, 7: 1511}  # WDL tables up to so many men
+CUT: Final = 40  # characters: a beginning as long as this is of that line and no accident
 ENGINES_MEN: Final = 6  # what engines are given (S16 Engine configuration)
 TRIAL: Final = contract.TimeControl(base_ms=60_000, increment_ms=1_000)
 TWO_PLIES: Final = contract.Adjudication(max_moves=1)
@@ -139,5 +140,11 @@ def _lost(record: contract.GameRecord) -> str:
     """Say how a trial was lost: the record's words, and the engine's own last ones."""
     outcome = record.outcome
     stderr = record.white.stderr_tail if outcome.loser == "white" else ""
-    last = [line for line in stderr.strip().splitlines()[-1:] if line not in outcome.note]
-    return ": ".join(filter(None, (outcome.details, outcome.note, *last)))
+    last = stderr.strip().rpartition("\n")[2].strip()
+    note = outcome.note
+    if last in note:
+        return ": ".join(filter(None, (outcome.details, note)))
+    sizes = range(len(last), CUT, -1)  # the note may have the beginning of a long line
+    cut = next((last[:size] for size in sizes if last[:size] in note), "")
+    whole = note.replace(cut, last) if cut else ": ".join(filter(None, (note, last)))
+    return ": ".join(filter(None, (outcome.details, whole)))
