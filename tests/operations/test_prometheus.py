@@ -115,6 +115,15 @@ def test_each_rule_asks_for_metrics_that_there_are(rule: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_what_is_born_with_its_season_counts_from_nothing(rule: dict[str, Any]) -> None:
+    """An increase alone misses what a new season or event had before the first scrape."""
+    for name in re.findall(r"\bincrease\((farm_\w+)", rule["expr"]):
+        if "season" in families.FAMILIES[name].labels:
+            assert f"{name} > 0 and on (job, instance, season) farm_season_launch" in rule["expr"]
+            assert f"{name} > 0 unless {name} offset" in rule["expr"]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 def test_each_alert_has_a_runbook_and_its_words(rule: dict[str, Any]) -> None:
     """Its runbook and its row of the index tell what the rule says; the runbook shows its query."""
     name, notes = str(rule["alert"]), rule["annotations"]
