@@ -81,7 +81,8 @@ def season(view: Mapping[str, Any]) -> rich.console.Group:
         names = ", ".join(flag["engine"] for flag in view["flags"])
         caption.append(f"flagged for a hidden book: {names} (`farm engine flags`)")
     caption += [
-        f"{engine}: {count} of {_allowed(event)} losses in {event['event']} excused by the host"
+        f"excused in {event['event']}: {count} {'loss' if count == 1 else 'losses'} of {engine},"
+        f" its host's fault ({_allowed(event)})"
         for event in view["events"]
         for engine, count in event["excused"].items()
     ]
@@ -117,7 +118,7 @@ def _to_play(view: Mapping[str, Any]) -> bool:
 
 def _allowed(event: Mapping[str, Any]) -> str:
     allowed = event["excused_allowed"]
-    return "any number of" if allowed is None else str(allowed)
+    return "any number may be" if allowed is None else f"at most {allowed}"
 
 
 def _how_far(view: Mapping[str, Any]) -> list[str]:

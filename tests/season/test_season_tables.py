@@ -50,6 +50,23 @@ def test_a_schedule_tells_games_and_results_whole(tmp_path: Path, width: int) ->
         assert any({row["game"], row["result"]} <= cells for cells in shown)
 
 
+@pytest.mark.parametrize(
+    ("count", "allowed", "said"),
+    [
+        (1, 5, "excused in league: 1 loss of A, its host's fault (at most 5)"),
+        (2, None, "excused in league: 2 losses of A, its host's fault (any number may be)"),
+    ],
+)
+def test_a_season_tells_what_was_excused(
+    tmp_path: Path, count: int, allowed: int | None, said: str
+) -> None:
+    """How many losses, whose, and how many may be: none of them is in the standings."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()), driver.by_name)
+    view = views.season(season.state)
+    view["events"][0] |= {"excused": {"A": count}, "excused_allowed": allowed}
+    assert said in " ".join(printed(tables.season(view), 400))
+
+
 def test_a_table_without_room_for_its_crosstable_says_so(tmp_path: Path) -> None:
     """The crosstable is there in as many columns as the sentence asks for, and not in one less."""
     told = next(line for line in shown(tmp_path, 75) if "crosstable" in line)
