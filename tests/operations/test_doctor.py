@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterator
+from typing import Any
 
 import click.testing
 import harness
@@ -39,6 +40,14 @@ class Ground:
     def run(self, *words: str) -> click.testing.Result:
         """Run a command of the farm."""
         return click.testing.CliRunner().invoke(commands.farm, list(words))
+
+    def paused(self, engines: list[dict[str, Any]]) -> None:
+        """Launch a league of these engines, and pause it for their trial."""
+        farm = harness.Farm(self.root)
+        farm.ledger = self.ledger
+        farm.launch(harness.league(self.root / "s.toml", engines), "s")
+        done = self.run("pause", "--reason", "preflight")
+        assert done.exit_code == 0, done.output
 
 
 @pytest.fixture
@@ -141,11 +150,7 @@ def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground)
     good = harness.scripted(ground.root / "life", 2)
     bad = harness.scripted(ground.root / "life", 1)
     bad["command"] = ["/nonexistent/engine"]
-    farm = harness.Farm(ground.root)
-    farm.ledger = ground.ledger
-    farm.launch(harness.league(ground.root / "s.toml", [good, bad]), "s")
-    paused = ground.run("pause", "--reason", "preflight")
-    assert paused.exit_code == 0, paused.output
+    ground.paused([good, bad])
     done = ground.run("preflight", "league", "--json")
     told = findings_of(done.stdout)
     assert done.exit_code == 3
@@ -162,11 +167,7 @@ def test_a_desk_is_no_hall_and_keeps_no_report(
     ground: Ground, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its cores are nobody's, and a folder left there would make it look like a farm's host."""
-    farm = harness.Farm(ground.root)
-    farm.ledger = ground.ledger
-    engines = [harness.scripted(ground.root / "life", number) for number in (1, 2)]
-    farm.launch(harness.league(ground.root / "s.toml", engines), "s")
-    assert ground.run("pause", "--reason", "preflight").exit_code == 0
+    ground.paused([harness.scripted(ground.root / "life", number) for number in (1, 2)])
     ground.ledger.open_hall("hall-1", "cpu1.example.org", "first")
     desk = tmp_path / "desk"
     desk.mkdir()
@@ -186,11 +187,7 @@ def test_a_desk_is_no_hall_and_keeps_no_report(
 
 def test_engines_that_could_not_be_started_are_not_ready(ground: Ground) -> None:
     """Beside a game nothing is known of them: a script that opens the gate then has to wait."""
-    farm = harness.Farm(ground.root)
-    farm.ledger = ground.ledger
-    engines = [harness.scripted(ground.root / "life", number) for number in (1, 2)]
-    farm.launch(harness.league(ground.root / "s.toml", engines), "s")
-    assert ground.run("pause", "--reason", "preflight").exit_code == 0
+    ground.paused([harness.scripted(ground.root / "life", number) for number in (1, 2)])
     with directory.HallDirectory(ground.root / "halls" / "hall-1").locked(1) as lock:
         assert lock is not None
         done = ground.run("preflight", "league")

@@ -358,8 +358,14 @@ def test_engines_are_installed_and_the_roster_lines_that_fit_are_printed(two: Ho
 def role(two: Hosts, name: str, count: int, **told: object) -> subprocess.CompletedProcess[str]:
     """Run the first tasks of a role on a hall's host."""
     defaults = yaml.safe_load((playbooks.ANSIBLE / f"roles/{name}/defaults/main.yml").read_text())
-    play = {"name": "Role", "hosts": "hall-host", "gather_facts": False}
-    play |= {"vars": defaults | told, "tasks": tasks(name)[:count]}
+    return played(two, "hall-host", tasks(name)[:count], **(defaults | told))
+
+
+def played(
+    two: Hosts, host: str, wanted: list[dict[str, Any]], **told: object
+) -> subprocess.CompletedProcess[str]:
+    """Run some tasks of a role on a host, with these variables."""
+    play = {"name": "Role", "hosts": host, "gather_facts": False, "vars": told, "tasks": wanted}
     (two.place / "play.yml").write_text(yaml.safe_dump([play], width=10_000))
     return playbooks.tool("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
 
@@ -388,10 +394,7 @@ def test_a_farm_without_tablebases_boxes_or_notices_is_told_what_to_set(two: Hos
     copies = [one for one in tied if "ansible.builtin.copy" in one]
     assert copies
     told = {"control_notify_src": "", "control_notify_secrets_src": away}
-    play = {"name": "No notices", "hosts": "control-host", "gather_facts": False, "vars": told}
-    (two.place / "play.yml").write_text(yaml.safe_dump([play | {"tasks": copies}], width=10_000))
-    words = ("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
-    done = playbooks.tool(*words)
+    done = played(two, "control-host", copies, **told)
     assert done.returncode == 0, done.stdout
 
 
@@ -405,22 +408,13 @@ def test_notices_whose_secrets_are_not_there_are_refused(two: Hosts) -> None:
     named = [f'password_file = "{there}"', '# url_file = "/no"', f'secret_file = "{away}" # it']
     (two.place / "notify.toml").write_text("\n".join(named))
     told = {"control_notify_src": str(two.place / "notify.toml"), "ansible_check_mode": False}
-    play = {"name": "Notices", "hosts": "control-host", "gather_facts": False}
-    (two.place / "play.yml").write_text(yaml.safe_dump([play | {"vars": told, "tasks": look}]))
-
-    def run() -> subprocess.CompletedProcess[str]:
-        words = ("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
-        return playbooks.tool(*words)
-
-    refused = run()
+    refused = played(two, "control-host", look, **told)
     assert refused.returncode != 0
     assert f"names {away}, which" in re.sub(r"\s+", " ", refused.stdout)
     away.touch()
-    done = run()
+    done = played(two, "control-host", look, **told)
     assert done.returncode == 0, done.stdout
-    told["control_notify_src"] = ""
-    (two.place / "play.yml").write_text(yaml.safe_dump([play | {"vars": told, "tasks": look}]))
-    done = run()
+    done = played(two, "control-host", look, **told | {"control_notify_src": ""})
     assert done.returncode == 0, f"a farm that sends no notices: {done.stdout}"
 
 
