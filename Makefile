@@ -90,6 +90,7 @@ ruff: $(VENV)/.dev
 
 mypy: $(VENV)/.dev
 	$(BIN)/mypy
+	$(BIN)/mypy scripts
 
 eslint tsc: $(PAGE)/node_modules/.package-lock.json
 	$(BIN)/npm run --silent --prefix $(PAGE) $(if $(filter tsc,$@),types,lint)

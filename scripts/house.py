@@ -136,11 +136,9 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef
 def _locals(tree: ast.AST) -> Iterator[set[str]]:
     """Yield the locals of each function that have a name which fits everything."""
     for function in _functions(tree):
-        yield {n.id for n in ast.walk(function) if _binds(n) and VAGUE.fullmatch(n.id)}
-
-
-def _binds(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+        bound = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        yield {name for name in bound if VAGUE.fullmatch(name)}
 
 
 if __name__ == "__main__":

@@ -38,11 +38,11 @@ SETTLE_MS = 1_500  # ms: on a busy machine the pieces come later than the moves
 PATIENCE_SECONDS = 300.0  # s: until then the season is as far
 CONTROL = "5s+50ms"  # slower than the demo's: a game lasts longer than a picture takes
 COLUMNS = 140  # of the terminal drawn
-PAGE = {"width": 1440, "height": 1260}
+PAGE = sync_api.ViewportSize(width=1440, height=1260)
 FILM_FRAMES = 36  # before the end of a game, and NEXT_FRAMES of the next one
 NEXT_FRAMES = 12
 FRAME_MS = 450  # ms from one frame to the next, where the machine is fast enough
-WINDOW = {"width": 1440, "height": 900}
+WINDOW = sync_api.ViewportSize(width=1440, height=900)
 FILM_SIZE = (1008, 630)  # pixels: as wide as a README is shown
 END_MS = 2_000  # ms: the last frame stands until the film begins again
 FILM_QUALITY = 55  # of 100, of WebP: below 1 MB, and every figure can be read
@@ -52,7 +52,7 @@ FILM_QUALITY = 55  # of 100, of WebP: below 1 MB, and every figure can be read
 def farm(folder: pathlib.Path, url: str, port: int) -> Iterator[None]:
     """Run the demo season on this machine, by the Redis at ``url``."""
     program = pathlib.Path(sys.executable).with_name("farm")
-    told = ["--quiet", "--data", folder, "--web", str(port), "--launch", season(folder)]
+    told = ["--quiet", "--data", str(folder), "--web", str(port), "--launch", str(season(folder))]
     env = os.environ | {"FARM_REDIS_URL": url, "FARM_HALL": "hall-1"}
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen([program, "up", *told], env=env, stdout=log, stderr=log)
@@ -77,7 +77,7 @@ def screen(known: store.RedisLedger, folder: pathlib.Path) -> watch.Screen:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not known.seasons():
         _look(deadline, folder)
-    shown = watch.Screen(known, common.fold(known, "demo"))
+    shown = watch.Screen(known, common.fold(known, "demo"), folder / "archive")
     while True:
         shown.refresh()
         running = shown.state.running
@@ -145,8 +145,15 @@ def film(page: sync_api.Page, path: pathlib.Path) -> None:
         page.wait_for_timeout(max(0.0, FRAME_MS - (time.monotonic() - taken[-1]) * 1000))
     lasted = [round((after - at) * 1000) for at, after in itertools.pairwise(taken)]
     first, *others = frames
-    options = {"duration": [*lasted, END_MS], "loop": 0, "quality": FILM_QUALITY, "method": 6}
-    first.save(path, save_all=True, append_images=others, **options)
+    first.save(
+        path,
+        save_all=True,
+        append_images=others,
+        duration=[*lasted, END_MS],
+        loop=0,
+        quality=FILM_QUALITY,
+        method=6,
+    )
 
 
 def free_port() -> int:

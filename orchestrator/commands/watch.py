@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import textwrap
 import time
 from typing import Any
 
@@ -26,7 +27,8 @@ from orchestrator.season.file import wording
 from orchestrator.season.fold import events, orders, progress, state
 
 REFRESH_SECONDS = 0.25  # s: clocks on the screen run in quarters of a second
-LAST_MOVES = 12  # plies shown under the board
+LAST_MOVES = 12  # plies shown under the board, those that fit into MOVE_LINES
+MOVE_LINES = 2
 BOARD_WIDTH = 34  # characters
 TABLE_WIDTH = 32  # what a table of ranks and points alone needs; a narrower one goes below
 
@@ -115,13 +117,16 @@ class Screen:
         )
 
     def render(self) -> rich.console.RenderableType:
-        """Draw the screen."""
+        """Draw the screen: where the season stands comes first, as low terminals cut the end off.
+
+        The game has 22 lines at most: with a heading of two it fits into the usual 24.
+        """
         live = self._ledger.live(self.state.hall)
         picture: dict[str, Any] = contract.loads(live) if live else {}
         if picture.get("attempt") != self._attempt:
             picture = {}
         return rich.console.Group(
-            _Beside(self._game_panel(picture), self._tables()), self._footer()
+            self._heading(), _Beside(self._game_panel(picture), self._tables())
         )
 
     # -- the game -------------------------------------------------------------------
@@ -137,9 +142,11 @@ class Screen:
                 self._board.fen(), self._plies[-1].move if self._plies else "", inked=self._inked
             ),
             self._player(shown_game.white, "white", picture, now_ms),
-            rich.text.Text("" if shown_game.finished else self._counters(), "dim"),
-            self._last_moves(),
         ]
+        counters = self._plies[-1].counters if self._plies else None
+        if counters is not None and not shown_game.finished:
+            lines.append(rich.text.Text(_counters(counters), "dim"))
+        lines.append(self._last_moves())
         title = f"{self._game}  round {shown_game.round}"
         if shown_game.finished is not None:
             title += f"  {shown_game.finished.result} {shown_game.finished.details}"
@@ -162,9 +169,6 @@ class Screen:
         if lag := network(self._last_ply(side)):
             text.append(f"\n  {lag}", style="dim")
         return text
-
-    def _counters(self) -> str:
-        return _counters(self._plies[-1].counters if self._plies else None)
 
     def _last_ply(self, side: contract.Side) -> contract.PlyRecord | None:
         return next((ply for ply in reversed(self._plies) if ply.side == side), None)
@@ -191,7 +195,8 @@ class Screen:
             moves.append(f"{number}. {ply.san}" if ply.side == "white" else ply.san)
         if self._lacks_moves:
             moves.append("… the last moves are in the PGN")
-        return rich.text.Text("\n" + " ".join(moves), style="cyan")
+        lines = textwrap.wrap(" ".join(moves), BOARD_WIDTH + 2)[-MOVE_LINES:]
+        return rich.text.Text("\n".join(lines), style="cyan")
 
     # -- the event ------------------------------------------------------------------
 
@@ -201,7 +206,7 @@ class Screen:
             return rich.text.Text("no event has begun")
         return tables.standings(views.standings(self.state, begun[-1].id))
 
-    def _footer(self) -> rich.text.Text:
+    def _heading(self) -> rich.text.Text:
         seen = self.state
         parts = [f"{seen.launched.season.name}: {views.status(seen)}"]
         for event_id, done in progress.of_events(seen).items():
@@ -239,16 +244,18 @@ def _searched(ply: contract.PlyRecord) -> dict[str, Any]:
     }
 
 
-def _counters(counters: contract.Counters | None) -> str:
+def _counters(counters: contract.Counters) -> str:
     """Say how near the game is to its early ends, as the last ply left it."""
-    if counters is None:
-        return ""
-    lines = [f"fifty-move rule in {counters.moves_to_fifty} moves"]
-    if counters.plies_to_draw is not None:
-        lines.append(f"draw rule in {counters.plies_to_draw} plies")
-    if counters.plies_to_win is not None:
-        lines.append(f"win rule in {counters.plies_to_win} plies")
-    return "\n" + "\n".join(lines)
+    ends = [
+        ("fifty-move rule", counters.moves_to_fifty, "move", "moves"),
+        ("draw rule", counters.plies_to_draw, "ply", "plies"),
+        ("win rule", counters.plies_to_win, "ply", "plies"),
+    ]
+    return "\n".join(
+        f"{rule} in {left} {one if left == 1 else many}"
+        for rule, left, one, many in ends
+        if left is not None
+    )
 
 
 def _clock(clock_ms: int | None) -> str:
@@ -279,7 +286,7 @@ def _draw(fen: str, last: str, *, inked: bool) -> rich.text.Text:
     """
     position = chess.Board(fen)
     marked = {last[:2], last[2:4]}
-    text = rich.text.Text("\n")
+    text = rich.text.Text()
     for rank in range(7, -1, -1):
         text.append(f"{rank + 1} ", style="dim")
         for file in range(8):
@@ -297,7 +304,7 @@ def _draw(fen: str, last: str, *, inked: bool) -> rich.text.Text:
                 sign = chess.UNICODE_PIECE_SYMBOLS[piece.symbol().lower()]
             text.append(f" {sign}  ", style=f"{ink} on {ground}")
         text.append("\n")
-    text.append("   " + "   ".join("abcdefgh") + "\n", style="dim")
+    text.append("   " + "   ".join("abcdefgh"), style="dim")
     return text
 
 

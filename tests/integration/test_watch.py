@@ -6,6 +6,7 @@ import io
 import pathlib
 
 import harness
+import made
 import rich.console
 
 from orchestrator import contract
@@ -14,6 +15,7 @@ from orchestrator.commands import watch
 from orchestrator.ledger import store
 
 WIDTH = 200  # characters: nothing is folded
+COLUMNS, LINES = 80, 24  # of a terminal as it comes
 
 
 def shown(screen: watch.Screen) -> str:
@@ -22,6 +24,29 @@ def shown(screen: watch.Screen) -> str:
     console = rich.console.Console(file=io.StringIO(), width=WIDTH, record=True)
     console.print(screen.render())
     return " ".join(console.export_text().replace("│", " ").split())
+
+
+def fits(screen: watch.Screen, last: int) -> None:
+    """A game at its fullest fits into a usual terminal, below where the season stands.
+
+    Both engines are on boxes, every rule is near, and ``last`` is the number of the last ply.
+    """
+    counters = contract.Counters(plies_to_draw=10, plies_to_win=1, moves_to_fifty=50)
+    for ply in range(last + 1 - watch.LAST_MOVES, last + 1):
+        told = {"counters": counters, "network_ns": 12_000_000}
+        screen._plies.append(made.ply(ply, "b8d7", "Nbxd7+", **told))
+    console = rich.console.Console(file=io.StringIO(), width=COLUMNS, record=True)
+    console.print(screen.render())
+    lines = console.export_text().splitlines()
+    assert ": running  |  " in lines[0]
+    assert len(lines) <= LINES
+    assert lines[-1].startswith("╰")
+    whole = " ".join(" ".join(line[1:39] for line in lines).replace("│", " ").split())
+    assert f"{last // 2 + 1}. Nbxd7+" in whole, "the last of the last moves"
+    rules = "fifty-move rule in 50 moves draw rule in 10 plies win rule in 1 ply"
+    assert rules in whole
+    assert whole.count("network 12 ms, not charged") == 2
+    screen._plies.clear()
 
 
 def test_a_games_last_move_and_its_evals_stand_on_the_screen(tmp_path: pathlib.Path) -> None:
@@ -40,6 +65,7 @@ def test_a_games_last_move_and_its_evals_stand_on_the_screen(tmp_path: pathlib.P
             screen = watch.Screen(ledger, folded, farm.archive)
             nowhere = watch.Screen(ledger, farm.state("s"), tmp_path / "nowhere")
             assert shown(screen).count("last moves are in the PGN") == 0
+            fits(screen, 201)
             shown(nowhere)
             farm.operate("season", "pause", "--reason", "a look")
             assert folded.running is not None
