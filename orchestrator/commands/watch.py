@@ -252,8 +252,8 @@ def _counters(counters: contract.Counters) -> str:
         ("win rule", counters.plies_to_win, "ply", "plies"),
     ]
     return "\n".join(
-        f"{rule} in {left} {one if left == 1 else many}"
-        for rule, left, one, many in ends
+        f"{rule} in {left} {unit if left == 1 else units}"
+        for rule, left, unit, units in ends
         if left is not None
     )
 

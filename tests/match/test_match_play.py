@@ -73,7 +73,7 @@ def test_a_match_of_two_tells_its_score_and_writes_a_clean_pgn(tmp_path: pathlib
 def test_one_pair_is_told_without_elo_and_los(tmp_path: pathlib.Path) -> None:
     """A dash stands in line and table, as where a list has too few games; words agree in number."""
     out = table.play(tmp_path, *table.good_and_bad(*MANY, "-rounds", "1")).stdout
-    assert "2 games, 1 opening, 1 at a time" in out
+    assert "2 games, from the start position, 1 at a time" in out
     assert "Elo difference: - +/- -, LOS: -, DrawRatio: 0.0 %" in out
     assert "nElo: - +/- -, Ptnml(0-2): [0, 0, 0, 0, 1]" in out
     assert re.search(r"^ +1 Good +- +- +2 .* - +\[0, 0, 0, 0, 1\]$", out, re.MULTILINE)

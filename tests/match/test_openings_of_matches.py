@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from orchestrator import contract
 from orchestrator.common import errors
-from worker_cpu.match import arguments, books
+from worker_cpu.match import arguments, books, command, orders, schedule
 
 TWO = ["-engine", "cmd=true", "-engine", "cmd=false", "-each", "tc=10"]
 COUNT = 20
@@ -40,7 +40,7 @@ def dealt(count: int, book: pathlib.Path, *words: str) -> list[int]:
     """Return the numbers of the openings that a match deals."""
     openings = ["-openings", f"file={book}", "format=epd", *words]
     deal = books.deal(arguments.read([*TWO, *openings]))
-    return [number(deal(index)) for index in range(count)]
+    return [number(deal.opening(index)) for index in range(count)]
 
 
 def number(opening: contract.Opening) -> int:
@@ -53,6 +53,40 @@ def test_a_random_book_comes_in_fastchess_order(book: pathlib.Path) -> None:
     assert dealt(COUNT, book, "order=random", "-srand", "42") == FASTCHESS
     words = ("order=random", "-srand", "42", "-dialect", "fastchess")
     assert dealt(COUNT, book, *words) == FASTCHESS
+
+
+BOOK = "-openings file=book.epd format=epd"
+START = "without -openings every game begins at the start position"
+THIRD = "-engine cmd=yes -tournament round-robin"
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "note"),
+    [
+        ("-rounds 1", "from the start position", ""),
+        ("-rounds 2", "from the start position", START),
+        (f"-rounds 1 {THIRD}", "from the start position", ""),
+        (f"-rounds 2 {THIRD}", "from the start position", START),
+        (f"-rounds 20 {BOOK}", "20 openings", ""),
+        (f"-rounds 21 {BOOK}", "20 openings in turn", "20 openings for 21: behind the last comes"),
+        (f"-rounds 7 {BOOK} {THIRD}", "20 openings in turn", ""),
+        ("-rounds 960 -variant fischerandom", "960 openings", ""),
+        ("-rounds 2 -variant fischerandom -openings format=frc positions=518", "1 opening in turn",
+         "1 opening for 2: behind the last comes"),
+    ],
+)  # fmt: skip
+def test_a_match_says_how_many_openings_it_has(
+    words: str, told: str, note: str, book: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And warns where two engines would play them again: pairs alone are no openings."""
+    monkeypatch.chdir(book.parent)
+    settings = arguments.read([*TWO, "-games", "2", "-repeat", *words.split()])
+    slots = schedule.slots(settings.plan)
+    wanted = len({slot.opening for slot in slots})
+    different = orders.Orders(settings, "m").openings
+    assert command._openings(settings, wanted, different) == told
+    notes = command._repeated(settings, slots, wanted, different)
+    assert [text.startswith(note) for text in notes] == [True] * bool(note)
 
 
 def test_the_cutechess_dialect_deals_in_its_order(book: pathlib.Path) -> None:
@@ -157,6 +191,9 @@ def test_both_engines_play_from_their_polyglot_books(tmp_path: pathlib.Path) -> 
     book = polyglot(tmp_path / "b.bin", "e2e4 e7e5 g1f3 b8c6")
     assert extended("-each", f"book={book}") == ("e2e4", "e7e5", "g1f3", "b8c6")
     assert extended("-each", f"book={book}", "bookdepth=1") == ("e2e4", "e7e5")
+    settings = arguments.read([*TWO, "-each", f"book={book}", "-rounds", "2"])
+    assert command._openings(settings, 2, 1) == "openings from the engines' books"
+    assert not command._repeated(settings, schedule.slots(settings.plan), 2, 1)
     circle = polyglot(tmp_path / "c.bin", "g1f3 g8f6 f3g1 f6g8")
     assert extended("-each", f"book={circle}") == ("g1f3", "g8f6", "f3g1")
     broad = polyglot(tmp_path / "d.bin", "e2e4 e7e5", "d2d4 d7d5", "c2c4 c7c5")

@@ -68,7 +68,7 @@ def printed_lines(
     table = standings.Standings(names)
     slots = schedule.slots(settings.plan)
     report = peer_reports.of(settings, table, len(slots))
-    report.opens(len(slots), 1)
+    report.opens(len(slots), "1 opening")
     for slot, letter in zip(slots, games, strict=True):
         report.started(slot)
         result = finished(slot, outcome_of(letter))

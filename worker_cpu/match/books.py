@@ -20,7 +20,7 @@ import itertools
 import pathlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import chess
 import chess.polyglot
@@ -32,8 +32,6 @@ from orchestrator.common import bounds, errors
 from orchestrator.testmatch import openings as testmatch_openings
 from worker_cpu.match import arguments, engines, switches
 
-Deal: TypeAlias = Callable[[int], contract.Opening]
-
 LONG: Final = 1 << 20  # bytes of a book: beyond, each opening is read when it is dealt
 _POSITION: Final = re.compile(rb"(?m)^[ \t]*[^\s#;%][^\r\n]*")
 _GAME: Final = re.compile(rb"\n[ \t\r]*\n(?=\[[A-Za-z])")  # tags behind a blank line begin a game
@@ -41,17 +39,25 @@ _EVENT: Final = re.compile(rb"(?m)^(?:\xef\xbb\xbf)?\[Event ")
 _MARK: Final = b"\xef\xbb\xbf"
 
 
+@dataclasses.dataclass(frozen=True)
+class Deal:
+    """How openings are dealt by their index, and how many different ones there are."""
+
+    opening: Callable[[int], contract.Opening]
+    different: int  # 1 where all games begin at the start position
+
+
 def deal(settings: arguments.Settings) -> Deal:
-    """Return how openings are dealt by their index; raise ``BookError``."""
+    """Return how openings are dealt; raise ``BookError``."""
     wanted = switches.dealt(settings.openings, settings.variant)
     if wanted is None:
-        return lambda _: contract.Opening()
+        return Deal(lambda _: contract.Opening(), 1)
     book = _book(wanted)
     first = wanted.start - 1
     if wanted.order == "sequential":
-        return lambda index: book[(first + index) % len(book)]
+        return Deal(lambda index: book[(first + index) % len(book)], len(book))
     shuffle = Shuffle(len(book), numbers(_GENERATORS[settings.dialect], settings.seed))
-    return lambda index: book[shuffle[(first + index) % len(book)]]
+    return Deal(lambda index: book[shuffle[(first + index) % len(book)]], len(book))
 
 
 # -- books ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ build, 5 this host cannot play, 130 stopped by Ctrl-C or SIGTERM.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import importlib.metadata
 import pathlib
@@ -37,6 +38,7 @@ from worker_cpu.match import (
     runner,
     schedule,
     stopping,
+    switches,
 )
 
 Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all games, or a dealer
@@ -187,8 +189,8 @@ def _play(
     checksums = files.Checksums()
     about = live.about(settings, games, checksums)
     missing, remarks = _missing(settings, kept, table, deals, words_read, about, telling)
-    openings = games // 2 if dealer else len({slot.opening for slot in slots})
-    telling.opens(games - table.played, openings)
+    wanted = games // 2 if dealer else len({slot.opening for slot in slots})
+    telling.opens(games - table.played, _openings(settings, wanted, written.openings))
     here = [engine.threads for engine in settings.engines if not engine.spec.box]
     threads = max(here, default=1)
     apart = settings.ponders and len(here) > 1  # else no two think at once on this machine
@@ -199,6 +201,7 @@ def _play(
             telling.notes(_cores(settings, threads, share))
             telling.notes([*settings.remarks, *remarks])
             telling.notes(_unpaired(slots))
+            telling.notes(_repeated(settings, slots, wanted, written.openings))
             telling.notes(_tables(settings.adjudication.syzygy))
             feed = None if page is None else page.open(settings, about, scratch)
             if page is not None:
@@ -501,6 +504,33 @@ def _unpaired(slots: Sequence[schedule.Slot]) -> list[str]:
         " test take them as single games beside the pairs; -games 2 -repeat pairs all"
     )
     return [note]
+
+
+def _openings(settings: arguments.Settings, wanted: int, different: int) -> str:
+    """Say from which openings games are played that want so many, where so many are different."""
+    if any(engine.book for engine in settings.engines):
+        return "openings from the engines' books"
+    if _bare(settings):
+        return "from the start position"
+    return output.some(min(wanted, different), "opening") + " in turn" * (wanted > different)
+
+
+def _repeated(
+    settings: arguments.Settings, slots: Sequence[schedule.Slot], wanted: int, different: int
+) -> list[str]:
+    """Say where two engines play more often than there are openings for them."""
+    dealt = {(frozenset(slot.engines), slot.opening) for slot in slots}
+    most = max(collections.Counter(couple for couple, _ in dealt).values(), default=wanted)
+    if most <= different or any(engine.book for engine in settings.engines):
+        return []
+    cause = f"{output.some(different, 'opening')} for {most}: behind the last comes the first again"
+    if _bare(settings):
+        cause = "without -openings every game begins at the start position"
+    return [f"{cause}; engines that always think alike play the same games again"]
+
+
+def _bare(settings: arguments.Settings) -> bool:
+    return switches.dealt(settings.openings, settings.variant) is None
 
 
 def _tables(rule: contract.Syzygy | None) -> list[str]:

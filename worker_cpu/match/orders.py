@@ -29,6 +29,11 @@ class Orders:
         self._deal = books.deal(settings)
         self._books = books.Polyglot(settings)
 
+    @property
+    def openings(self) -> int:
+        """Return how many different openings there are; the engines' own books count as none."""
+        return self._deal.different
+
     def order(self, slot: schedule.Slot, attempt: int = 1) -> contract.GameOrder:
         """Return the order of a game."""
         settings = self._settings
@@ -71,7 +76,7 @@ class Orders:
         )
 
     def _opening(self, slot: schedule.Slot) -> contract.Opening:
-        dealt = self._deal(slot.opening)
+        dealt = self._deal.opening(slot.opening)
         players = [self._settings.engines[engine] for engine in slot.engines]
         return self._books.extended(dealt, slot.opening, players)
 

@@ -60,15 +60,15 @@ class Report:
     def played_before(self, slot: schedule.Slot, result: match_journal.Result) -> None:
         """Count a game that the journal of a resumed match has; its result is told already."""
 
-    def opens(self, missing: int, openings: int) -> None:
-        """Tell what is going to be played."""
+    def opens(self, missing: int, openings: str) -> None:
+        """Tell what is going to be played, from which ``openings``."""
         self._before = self._games - missing
         done = f", {self._before} of them played before" if self._before else ""
         most = "at most " if self._table.adaptive else ""
         self.say(
             f"Match of {len(self._table.names)} engines:"
             f" {most}{output.some(self._games, 'game')}{done},"
-            f" {output.some(openings, 'opening')}, {self._settings.concurrency} at a time,"
+            f" {openings}, {self._settings.concurrency} at a time,"
             f" {self._clocks()},"
             f" seed {self._settings.seed}, journal {self._settings.journal}"
         )
