@@ -15,6 +15,11 @@ from orchestrator.season.file import load, roster
 _FORMATS = {"round-robin": "league", "berger": "league", "circle": "league"}
 _COUNT = click.IntRange(min=1)
 _BOUND = click.IntRange(min=0)
+_OF_RULES = {  # the numbers that have no meaning where the rule was not played
+    "no_draw_rule": ("draw_ply", "draw_cp", "draw_plies", "draw_pieces", "draw_pawns"),
+    "no_win_rule": ("win_cp", "win_plies"),
+    "no_tablebase": ("tb_men",),
+}
 
 
 @click.command()
@@ -121,6 +126,9 @@ def _rules(options: dict[str, Any]) -> rules.Rules:
         "seeds": common.listed(options.pop("seeds")),
         "exclude": common.listed(options.pop("exclude")),
     }
-    if options["no_draw_rule"] and options["draw_cp"] is not None:
-        raise errors.UsageError("--no-draw-rule and --draw-cp contradict each other")
+    for without, numbers in _OF_RULES.items():
+        given = [number for number in numbers if options[number] is not None]
+        if options[without] and given:
+            both = " and ".join(f"--{option.replace('_', '-')}" for option in (without, *given))
+            raise errors.UsageError(f"{both} contradict each other")
     return rules.Rules(**held, numbers=rules.Numbers(**options))

@@ -50,7 +50,11 @@ def model_options(function: Function) -> Function:
             help="Simulate N times (Ordo's -s); 0: analytic.  [default: where games are few]",
         ),
         click.option("--exact", is_flag=True, help="The maximum itself, not where Ordo stops."),
-        click.option("--los", is_flag=True, help="Show who is the stronger one, and how surely."),
+        click.option(
+            "--los",
+            is_flag=True,
+            help="Show who is the stronger one, and how surely; also with --json.",
+        ),
         click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
         click.option("--ordo", "as_ordo", is_flag=True, help="Print text as Ordo does."),
     )
@@ -74,6 +78,7 @@ def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> No
 
     Example: farm rate archive/*.pgn.gz --white-advantage --draw-rate --anchor Houdini --at 3158
     """
+    check_output(model, as_json=as_json)
     reader = headers.Reader()
     for path in files(archives):
         reader.take_blocks(unpacking.blocks(path))
@@ -94,7 +99,8 @@ def show(
     rated = ordo.rate(counted, settings(model, families))
     spread = error_bars.of(rated, model["runs"])
     if as_json:
-        output.print_json(lists.as_json(spread))
+        listed = as_json_asked(spread, lists.rows(spread), model)
+        output.print_json(listed | {"unfinished": games.unfinished()})
     elif model["as_csv"]:
         click.echo(output.plain(lists.as_csv(lists.rows(spread))), nl=False)
     elif model["as_ordo"]:
@@ -105,6 +111,24 @@ def show(
         ratingtables.show(spread, games.unfinished())
         if model["los"]:
             ratingtables.show_superiority(spread)
+
+
+def check_output(model: Mapping[str, Any], *, as_json: bool) -> None:
+    """Refuse two forms of one list, and ``--los`` of a form without it; raise ``UsageError``."""
+    wished = {"--json": as_json, "--csv": model["as_csv"], "--ordo": model["as_ordo"]}
+    forms = [option for option, given in wished.items() if given]
+    if len(forms) > 1:
+        raise errors.UsageError(f"{' and '.join(forms)}: a list has one form; allowed: one of them")
+    if model["los"] and forms and not as_json:
+        raise errors.UsageError(f"--los and {forms[0]}: allowed: --los alone, or with --json")
+
+
+def as_json_asked(
+    spread: error_bars.Spread, rows: Sequence[lists.Row], model: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the list for programs; ``--los`` adds who is stronger, 0 to 1, in its order."""
+    listed = lists.as_json(spread, rows)
+    return listed | {"superiority": lists.superiority(spread, rows)} if model["los"] else listed
 
 
 def settings(model: Mapping[str, Any], families: Mapping[str, str]) -> ordo.Settings:

@@ -71,8 +71,8 @@ def ratings(
 
     Example: farm ratings --white-advantage --draw-rate --anchor "Engine 1" --at 3500
     """
-    if follow and write is None:
-        raise errors.UsageError("--follow needs --write FILE: the list is written there")
+    rating.check_output(model, as_json=as_json)
+    _check_purpose(model, live=live, follow=follow, write=write)
     families = rating.families_of(model["families"])
     extra = _tests(tests, tests_from)
     with common.open_ledger() as ledger:
@@ -91,6 +91,22 @@ def ratings(
             return
         spread, rows = listed()
     _print(spread, rows, model, as_json=as_json)
+
+
+def _check_purpose(
+    model: Mapping[str, Any], *, live: bool, follow: bool, write: pathlib.Path | None
+) -> None:
+    """Refuse options that the list which is asked for would leave aside."""
+    if follow and write is None:
+        raise errors.UsageError("--follow needs --write FILE: the list is written there")
+    aside = {"--csv": model["as_csv"], "--ordo": model["as_ordo"], "--los": model["los"]}
+    if live:
+        aside["--write"] = write is not None
+    wished = ", ".join(option for option, given in aside.items() if given)
+    if wished and live:
+        raise errors.UsageError(f"--live and {wished}: live Elo is a table, or --json")
+    if wished and write is not None:
+        raise errors.UsageError(f"--write and {wished}: the file is the list as JSON")
 
 
 class _Seasons:
@@ -180,7 +196,7 @@ def _print(
     as_json: bool,
 ) -> None:
     if as_json:
-        common.print_json(lists.as_json(spread, rows))
+        common.print_json(rating.as_json_asked(spread, rows, model))
     elif model["as_csv"]:
         click.echo(lists.as_csv(rows), nl=False)
     elif model["as_ordo"]:

@@ -226,6 +226,26 @@ def test_games_that_end_otherwise_than_the_rules_say_are_told(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--no-draw-rule", "--draw-ply", "70"), "--no-draw-rule and --draw-ply"),
+        (("--no-win-rule", "--win-cp", "1", "--win-plies", "8"), "--no-win-rule and --win-cp and"),
+        (("--no-tablebase", "--tb-men", "6"), "--no-tablebase and --tb-men"),
+    ],
+)
+def test_numbers_of_a_rule_that_was_not_played_are_refused(
+    words: tuple[str, ...], told: str, tmp_path: Path
+) -> None:
+    """One of the two is a mistake, and which one only the director knows."""
+    archive = tmp_path / "event.pgn"
+    archive.write_text('[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1. e4 1-0\n')
+    asked = ("season", "audit", str(archive), "--rules", "s17", *words)
+    refused = testing.CliRunner().invoke(commands.farm, asked)
+    assert refused.exit_code == 2
+    assert told in refused.output
+
+
+@pytest.mark.parametrize(
     ("rule", "agrees"),
     [
         ({"move_count": 2, "score_cp": 600}, True),

@@ -93,6 +93,31 @@ def test_the_list_is_written_whole(farm: store.RedisLedger, tmp_path: pathlib.Pa
     assert json.loads(path.read_text()) == json.loads(run("ratings", "--json", "--errors", "0"))
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--live", "--los"), "--live and --los: live Elo is a table, or --json"),
+        (("--live", "--write", "list.json"), "--live and --write: live Elo"),
+        (("--write", "list.json", "--csv"), "--write and --csv: the file is the list as JSON"),
+        (("--json", "--csv"), "--json and --csv: a list has one form"),
+    ],
+)
+def test_options_that_a_list_would_leave_aside_are_refused(
+    words: tuple[str, ...], told: str
+) -> None:
+    """Before a farm is looked for."""
+    result = testing.CliRunner().invoke(commands.farm, ["season", "ratings", *words])
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_who_is_stronger_stands_in_json_too(farm: store.RedisLedger) -> None:
+    """As many rows as engines, in the order of the list."""
+    facts = json.loads(run("ratings", "--json", "--los", "--errors", "0"))
+    assert len(facts["superiority"]) == len(facts["ratings"])
+    assert facts["superiority"][0][-1] > 0.5
+
+
 def test_too_few_games_tell_no_figure_that_misleads(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, played: season_simulation.Simulation
 ) -> None:

@@ -298,6 +298,7 @@ def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
     assert missing.returncode == 2
     assert "demo" in missing.stderr
     assert farm(url, "up", "--until-finished").returncode == 2
+    assert "contradict" in farm(url, "up", "--web", "8080", "--no-web").stderr
 
 
 def test_both_programs_are_the_same_group() -> None:

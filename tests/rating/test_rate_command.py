@@ -59,7 +59,7 @@ def test_json_has_the_keys_that_programs_read(
     """Ranks, ratings around the average, points, games, provisional engines without numbers."""
     words = ("--white-advantage", "--draw-rate", archive, "--families", families, "--json")
     facts = json.loads(rate(*words))
-    assert list(facts) == ["ratings", "white_advantage", "draw_rate"]
+    assert list(facts) == ["ratings", "white_advantage", "draw_rate", "unfinished"]
     assert all(
         list(row)
         == ["rank", "engine", "rating", "error", "points", "played", "provisional", "bound"]
@@ -118,6 +118,21 @@ def test_csv_and_text_hold_the_same_list(archive: pathlib.Path, families: pathli
     assert "Likelihood of superiority" in shown
 
 
+def test_json_has_who_is_stronger_when_asked(archive: pathlib.Path) -> None:
+    """A row and a column an engine, in the order of the list; and the games that count not."""
+    plain = json.loads(rate(archive, "--json"))
+    asked = json.loads(rate(archive, "--json", "--los"))
+    matrix = asked.pop("superiority")
+    assert asked == plain
+    assert plain["unfinished"] == 1
+    names = [row["engine"] for row in plain["ratings"]]
+    beta, gamma = names.index("Beta"), names.index("Gamma")
+    assert [len(row) for row in matrix] == [len(names)] * len(names)
+    assert matrix[beta][beta] is None
+    assert matrix[beta][gamma] == pytest.approx(1 - matrix[gamma][beta])
+    assert (matrix[beta][gamma] > 0.5) == (beta < gamma), "the list has the stronger one first"
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -126,6 +141,9 @@ def test_csv_and_text_hold_the_same_list(archive: pathlib.Path, families: pathli
         (("--anchor", "Nobody", "--at", "1"), "no game of it"),
         (("--white-advantage", "--white-value", "30"), "not both"),
         (("--families", "missing.toml"), "--families"),
+        (("--json", "--ordo"), "--json and --ordo: a list has one form"),
+        (("--csv", "--los"), "--los and --csv: allowed: --los alone, or with --json"),
+        (("--ordo", "--los"), "--los and --ordo"),
     ],
 )
 def test_what_is_wrong_is_said(archive: pathlib.Path, words: tuple[str, ...], told: str) -> None:
