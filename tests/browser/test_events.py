@@ -43,6 +43,12 @@ def scores(state: season_state.SeasonState, event: str) -> set[tuple[str, str]]:
     return {(state.engines[engine].name, f"{score:g}") for engine, score in taken.items()}
 
 
+UNCUT = """() => {
+  const box = document.querySelector("#beside .scroll")
+  return box !== null && box.scrollWidth <= box.clientWidth
+}"""
+
+
 def drawn(page: sync_api.Page) -> list[list[list[list[Any]]]]:
     """Return the bracket as it is shown: rounds of matches of sides."""
     found: list[list[list[list[Any]]]] = page.locator("#panel .round").evaluate_all(BRACKET)
@@ -61,10 +67,7 @@ def test_a_cups_bracket_grows_to_its_end(browser: sync_api.Browser, tmp_path: pa
         check_ahead(page, tape.folded())
         for width, height in ((1280, 720), (2560, 1440)):  # the matches beside the game, uncut
             page.set_viewport_size({"width": width, "height": height})
-            assert (
-                page.locator("#beside .scroll").evaluate("at => at.scrollWidth - at.clientWidth")
-                <= 0
-            )
+            page.wait_for_function(UNCUT)  # not at once: the page measures itself behind a resize
         page.evaluate("window.kept = true")
         tape.shown = len(tape.journal)
         whole = tape.folded()
