@@ -192,8 +192,8 @@ def test_both_engines_play_from_their_polyglot_books(tmp_path: pathlib.Path) -> 
     assert extended("-each", f"book={book}") == ("e2e4", "e7e5", "g1f3", "b8c6")
     assert extended("-each", f"book={book}", "bookdepth=1") == ("e2e4", "e7e5")
     settings = arguments.read([*TWO, "-each", f"book={book}", "-rounds", "2"])
-    assert command._openings(settings, 2, 1) == "openings from the engines' books"
-    assert not command._repeated(settings, schedule.slots(settings.plan), 2, 1)
+    assert command._openings(settings, 2, None) == "openings from the engines' books"
+    assert not command._repeated(settings, schedule.slots(settings.plan), 2, None)
     circle = polyglot(tmp_path / "c.bin", "g1f3 g8f6 f3g1 f6g8")
     assert extended("-each", f"book={circle}") == ("g1f3", "g8f6", "f3g1")
     broad = polyglot(tmp_path / "d.bin", "e2e4 e7e5", "d2d4 d7d5", "c2c4 c7c5")

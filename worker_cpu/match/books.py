@@ -44,14 +44,14 @@ class Deal:
     """How openings are dealt by their index, and how many different ones there are."""
 
     opening: Callable[[int], contract.Opening]
-    different: int  # 1 where all games begin at the start position
+    different: int | None  # None: all games begin at the start position
 
 
 def deal(settings: arguments.Settings) -> Deal:
     """Return how openings are dealt; raise ``BookError``."""
     wanted = switches.dealt(settings.openings, settings.variant)
     if wanted is None:
-        return Deal(lambda _: contract.Opening(), 1)
+        return Deal(lambda _: contract.Opening(), None)
     book = _book(wanted)
     first = wanted.start - 1
     if wanted.order == "sequential":

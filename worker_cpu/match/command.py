@@ -38,7 +38,6 @@ from worker_cpu.match import (
     runner,
     schedule,
     stopping,
-    switches,
 )
 
 Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all games, or a dealer
@@ -506,31 +505,32 @@ def _unpaired(slots: Sequence[schedule.Slot]) -> list[str]:
     return [note]
 
 
-def _openings(settings: arguments.Settings, wanted: int, different: int) -> str:
+def _openings(settings: arguments.Settings, wanted: int, different: int | None) -> str:
     """Say from which openings games are played that want so many, where so many are different."""
-    if any(engine.book for engine in settings.engines):
+    if _own_books(settings):
         return "openings from the engines' books"
-    if _bare(settings):
+    if different is None:
         return "from the start position"
     return output.some(min(wanted, different), "opening") + " in turn" * (wanted > different)
 
 
 def _repeated(
-    settings: arguments.Settings, slots: Sequence[schedule.Slot], wanted: int, different: int
+    settings: arguments.Settings, slots: Sequence[schedule.Slot], wanted: int, different: int | None
 ) -> list[str]:
     """Say where two engines play more often than there are openings for them."""
     dealt = {(frozenset(slot.engines), slot.opening) for slot in slots}
     most = max(collections.Counter(couple for couple, _ in dealt).values(), default=wanted)
-    if most <= different or any(engine.book for engine in settings.engines):
+    if most <= (different or 1) or _own_books(settings):
         return []
-    cause = f"{output.some(different, 'opening')} for {most}: behind the last comes the first again"
-    if _bare(settings):
-        cause = "without -openings every game begins at the start position"
+    cause = "without -openings every game begins at the start position"
+    if different is not None:
+        openings = output.some(different, "opening")
+        cause = f"{openings} for {most}: behind the last comes the first again"
     return [f"{cause}; engines that always think alike play the same games again"]
 
 
-def _bare(settings: arguments.Settings) -> bool:
-    return switches.dealt(settings.openings, settings.variant) is None
+def _own_books(settings: arguments.Settings) -> bool:
+    return any(engine.book for engine in settings.engines)
 
 
 def _tables(rule: contract.Syzygy | None) -> list[str]:

@@ -30,8 +30,8 @@ class Orders:
         self._books = books.Polyglot(settings)
 
     @property
-    def openings(self) -> int:
-        """Return how many different openings there are; the engines' own books count as none."""
+    def openings(self) -> int | None:
+        """Return how many different openings there are; ``None``: games begin at the start."""
         return self._deal.different
 
     def order(self, slot: schedule.Slot, attempt: int = 1) -> contract.GameOrder:
