@@ -98,17 +98,33 @@ def show(
         raise errors.UsageError("no game with a result was read: nothing can be rated")
     rated = ordo.rate(counted, settings(model, families))
     spread = error_bars.of(rated, model["runs"])
+    print_list(spread, lists.rows(spread), model, as_json=as_json, unfinished=games.unfinished())
+
+
+def print_list(
+    spread: error_bars.Spread,
+    rows: tuple[lists.Row, ...],
+    model: Mapping[str, Any],
+    *,
+    as_json: bool,
+    unfinished: int | None = None,
+) -> None:
+    """Print a list the way the options ask for; ``unfinished`` games were left out of it."""
     if as_json:
-        listed = as_json_asked(spread, lists.rows(spread), model)
-        output.print_json(listed | {"unfinished": games.unfinished()})
+        listed = lists.as_json(spread, rows)
+        if model["los"]:  # 0 to 1, in the list's order
+            listed["superiority"] = lists.superiority(spread, rows)
+        if unfinished is not None:
+            listed["unfinished"] = unfinished
+        output.print_json(listed)
     elif model["as_csv"]:
-        click.echo(output.plain(lists.as_csv(lists.rows(spread))), nl=False)
+        click.echo(output.plain(lists.as_csv(rows)), nl=False)
     elif model["as_ordo"]:
-        click.echo(output.plain(lists.as_ordo(spread)), nl=False)
+        click.echo(output.plain(lists.as_ordo(spread, rows)), nl=False)
     else:
         from orchestrator.commands import ratingtables  # noqa: PLC0415 - rich is slow to load
 
-        ratingtables.show(spread, games.unfinished())
+        ratingtables.show(spread, unfinished or 0, rows)
         if model["los"]:
             ratingtables.show_superiority(spread)
 
@@ -121,14 +137,6 @@ def check_output(model: Mapping[str, Any], *, as_json: bool) -> None:
         raise errors.UsageError(f"{' and '.join(forms)}: a list has one form; allowed: one of them")
     if model["los"] and forms and not as_json:
         raise errors.UsageError(f"--los and {forms[0]}: allowed: --los alone, or with --json")
-
-
-def as_json_asked(
-    spread: error_bars.Spread, rows: Sequence[lists.Row], model: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the list for programs; ``--los`` adds who is stronger, 0 to 1, in its order."""
-    listed = lists.as_json(spread, rows)
-    return listed | {"superiority": lists.superiority(spread, rows)} if model["los"] else listed
 
 
 def settings(model: Mapping[str, Any], families: Mapping[str, str]) -> ordo.Settings:

@@ -14,7 +14,7 @@ import rich.table
 
 from orchestrator import contract
 from orchestrator.audit import unpacking
-from orchestrator.commands import common, ratingtables
+from orchestrator.commands import common
 from orchestrator.commands import rate as rating
 from orchestrator.common import errors, files
 from orchestrator.forecast import rating_list
@@ -90,7 +90,7 @@ def ratings(
             _write(write, listed, states, follow=follow)
             return
         spread, rows = listed()
-    _print(spread, rows, model, as_json=as_json)
+    rating.print_list(spread, rows, model, as_json=as_json)
 
 
 def _check_purpose(
@@ -186,25 +186,6 @@ def _tests(archives: Sequence[pathlib.Path], least: str | None) -> collections.C
     for path in rating.files(archives):
         games.update(rating_list.long_enough(unpacking.content(path), slowest))
     return games
-
-
-def _print(
-    spread: error_bars.Spread,
-    rows: tuple[lists.Row, ...],
-    model: Mapping[str, Any],
-    *,
-    as_json: bool,
-) -> None:
-    if as_json:
-        common.print_json(rating.as_json_asked(spread, rows, model))
-    elif model["as_csv"]:
-        click.echo(lists.as_csv(rows), nl=False)
-    elif model["as_ordo"]:
-        click.echo(lists.as_ordo(spread, rows), nl=False)
-    else:
-        ratingtables.show(spread, rows=rows)
-        if model["los"]:
-            ratingtables.show_superiority(spread)
 
 
 def _write(
