@@ -202,8 +202,8 @@ class FarmGroup(click.Group):
         """
         if broken := [word for word in args if _text(word) != word]:
             ctx.fail(f"not UTF-8: {_text(broken[0])!r}")
-        if args[:2] in (["check", "engine"], ["engine", "check"]) and len(args) > 2:
-            args = ["match", "--compliance", *args[2:]]  # `check` alone takes a season file
+        if args[:2] == ["check", "engine"] and len(args) > 2:
+            args = ["check-engine", *args[2:]]  # `check` alone takes a season file
         if not ctx.resilient_parsing and args and self.get_command(ctx, args[0]) is None:
             import difflib  # noqa: PLC0415 - needed only for a typing error
 

@@ -49,7 +49,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "engine": Family(
         "Show, import, add, update and test engines; take them out of events.\n\n"
         "Example: farm engine list",
-        _same("build withdraw flags dismiss disqualify"),
+        {"check": "check-engine", **_same("build withdraw flags dismiss disqualify")},
         base="engine",
     ),
     "host": Family(
@@ -175,5 +175,8 @@ class FamilyGroup(click.Group):
         if not ctx.resilient_parsing and args and self.get_command(ctx, args[0]) is None:
             close = difflib.get_close_matches(args[0], self.list_commands(ctx))
             hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+            elsewhere = [name for name, family in FAMILIES.items() if args[0] in family.verbs]
+            if elsewhere and args[0] not in close:
+                hint = f" It is `farm {elsewhere[0]} {args[0]}`.{hint}"
             ctx.fail(f"No such command {args[0]!r} in `farm {self.name}`.{hint}")
         return super().resolve_command(ctx, args)

@@ -272,7 +272,8 @@ def _answers(file: pathlib.Path, given: Given, asker: _Asker, here: starts.Progr
     name = asker.answer("--name", given.name, "Name of the season", usual, str)
     question = "Engines, by name or path, the strongest first"
     usual = None if given.engines else " ".join(_playing(here, asks=asker.asks)) or None
-    engines = asker.answer("--engines", given.engines, question, usual, _engines_of)
+    read_engines = _doubted() if asker.asks and given.engines is None else _engines_of
+    engines = asker.answer("--engines", given.engines, question, usual, read_engines)
     usual = "match" if len(engines) == 2 else "round-robin"
     form = functools.partial(_format_of, len(engines))
     choice = click.Choice(list(FORMATS))
@@ -334,6 +335,27 @@ def _engines_of(answer: str | None) -> tuple[str, ...]:
             f" blanks between; here are {here or 'none by a known name'}"
         )
     return tuple(listed)
+
+
+def _doubted() -> Callable[[str | None], tuple[str, ...]]:
+    """Return a reader of engines that refuses programs which are not here, the first time.
+
+    They may be the hall's, where it is another machine; more often a name was mistyped.
+    """
+    before: list[tuple[str, ...]] = []
+
+    def read(answer: str | None) -> tuple[str, ...]:
+        listed = _engines_of(answer)
+        away = [program for program in listed if starts.is_away(_command(program))]
+        if away and listed not in before:
+            before.append(listed)
+            raise ValueError(
+                f"no program on this machine: {', '.join(away)}; if the hall has it, give the same"
+                " answer again"
+            )
+        return listed
+
+    return read
 
 
 def _format_of(engines: int, answer: str) -> str:

@@ -19,13 +19,24 @@ import click
 
 from orchestrator import contract
 from orchestrator.commands import paths
-from orchestrator.engines import builds
+from orchestrator.engines import builds, known_programs
 
 GAMES: Final = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
 NAMED: Final = 5  # engines in one warning; the bundled seasons name programs that few halls have
 
 
 def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
+    """Return what to say of engines that are missing here, or named without their protocol."""
+    listed = list(engines)
+    return missing(listed) + [
+        f"{spec.id} ({spec.command[0]}) is started as UCI, and programs of that name speak XBoard:"
+        ' protocol = "xboard" belongs into its entry'
+        for spec in listed
+        if known_programs.wants_xboard(spec)
+    ]
+
+
+def missing(engines: Iterable[contract.EngineSpec]) -> list[str]:
     """Return what to say of engines whose files are missing here, [] where all are there."""
     if paths.at_desk():
         return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -192,14 +194,43 @@ def families_of(path: pathlib.Path | None) -> dict[str, str]:
 
 
 def files(archives: Iterable[pathlib.Path]) -> list[pathlib.Path]:
-    """Return the archives, those of folders among them; raise ``UsageError``."""
+    """Return the archives, those of folders among them, each once; raise ``UsageError``.
+
+    Copies inside a folder are left out, and that is said: a farm keeps an event's games in one file
+    and each beside it, also those that count no longer.
+    """
     archive_files: list[pathlib.Path] = []
+    copies = 0
     for path in archives:
         if path.is_dir():
             inside = sorted([*path.rglob("*.pgn"), *path.rglob("*.pgn.gz")])
             if not inside:
                 raise errors.UsageError(f"{path}: no .pgn or .pgn.gz file in this folder")
-            archive_files += inside
+            once = [file for file in inside if not _is_copy(file, path)]
+            copies += len(inside) - len(once)
+            archive_files += once
         else:
             archive_files.append(path)
-    return archive_files
+    if copies:
+        click.echo(
+            f"farm: {copies} files left out: their games stand in another file of the folder, too"
+            " (X.pgn.gz beside X.pgn, folder X beside X.pgn, games/ beside an event's PGN)",
+            err=True,
+        )
+    return list({file.resolve(): file for file in archive_files}.values())
+
+
+def _is_copy(file: pathlib.Path, folder: pathlib.Path) -> bool:
+    """Say whether another file below ``folder`` holds a file's games, by where they stand."""
+    if file.suffix == ".gz" and file.with_suffix("").is_file():
+        return True
+    above = itertools.takewhile(lambda parent: parent != folder, file.parents)
+    return any(_is_of_copies(parent) for parent in above)
+
+
+@functools.cache
+def _is_of_copies(folder: pathlib.Path) -> bool:
+    """Say whether a folder repeats a file, as in a season's archive and on an exported site."""
+    whole = [folder.with_name(f"{folder.name}{suffix}") for suffix in (".pgn", ".pgn.gz")]
+    beside = folder.parent.glob("*.pgn*") if folder.name == "games" else ()
+    return any(path.is_file() for path in (*whole, *beside))

@@ -50,10 +50,15 @@ class Programs:
         """Return what came of each program's start; those that are not here are left out."""
         named = dict.fromkeys(commands)
         fresh = [_spec(name) for name in named if name not in self._starts]
-        here = [spec for spec in fresh if not programs.warnings([spec])]
+        here = [spec for spec in fresh if not programs.missing([spec])]
         for spec in _shown(here, quiet=self._quiet):
             self._starts[spec.name] = _either(spec)
         return {name: self._starts[name] for name in named if name in self._starts}
+
+
+def is_away(command: str) -> bool:
+    """Say whether a program is not on this machine, which may be its hall."""
+    return bool(programs.missing([_spec(command)]))
 
 
 def of_season(loaded: load.Loaded, *, quiet: bool) -> list[str]:
@@ -61,10 +66,22 @@ def of_season(loaded: load.Loaded, *, quiet: bool) -> list[str]:
 
     Engines of GPU boxes are not started, nor those whose program is not on this machine.
     """
-    here = [spec for spec in loaded.engines if not spec.box and not programs.warnings([spec])]
+    here = [spec for spec in loaded.engines if not spec.box and not programs.missing([spec])]
     rules = loaded.season.events[0]
     ready = [orders.engine_in(spec, rules.id) for spec in here]
-    return warnings({spec.id: _start(spec, rules) for spec in _shown(ready, quiet=quiet)})
+    return warnings({spec.id: _as_written(spec, rules) for spec in _shown(ready, quiet=quiet)})
+
+
+def _as_written(spec: contract.EngineSpec, rules: model.Event) -> Start:
+    """Start an engine as its entry says; where it fails, say whether the other protocol plays."""
+    start = _start(spec, rules)
+    if not start.tried or not start.problem:
+        return start
+    other = _start(_by_the_other(spec), None)
+    if not other.tried or other.problem:
+        return start
+    entry = f'it plays with protocol = "{other.protocol}" in its entry'
+    return start._replace(problem=f"{start.problem}; {entry}")
 
 
 def warnings(starts: Mapping[str, Start]) -> list[str]:
@@ -102,13 +119,16 @@ def _shown(specs: Sequence[contract.EngineSpec], *, quiet: bool) -> Iterator[con
 
 def _either(spec: contract.EngineSpec) -> Start:
     """Start a program by the protocol that its name suggests, else by the other one."""
-    likely = spec.protocol
-    other = next(protocol for protocol in PROTOCOLS if protocol != likely)
     first = _start(spec, None)
     if not first.tried or not first.problem:
         return first
-    second = _start(spec.model_copy(update={"protocol": other}), None)
+    second = _start(_by_the_other(spec), None)
     return first if second.problem else second
+
+
+def _by_the_other(spec: contract.EngineSpec) -> contract.EngineSpec:
+    other = next(protocol for protocol in PROTOCOLS if protocol != spec.protocol)
+    return spec.model_copy(update={"protocol": other})
 
 
 def _start(spec: contract.EngineSpec, rules: model.Event | None) -> Start:

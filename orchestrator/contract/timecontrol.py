@@ -58,7 +58,10 @@ class TimeControl(codec.Message):
             last = parts.pop() if parts else ""
         if any(parts):
             raise ValueError(f"not a time control: {text!r}")
-        return cls.model_validate(_clock(last, unit) | limits)
+        try:
+            return cls.model_validate(_clock(last, unit) | limits)
+        except pydantic.ValidationError as error:  # its own words are a page for programmers
+            raise ValueError(codec.first_wrong(error)[1].removeprefix("Value error, ")) from None
 
     @property
     def clocked(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import shutil
 from collections.abc import Sequence
 from typing import Final
@@ -20,6 +21,16 @@ XBOARD: Final = ("crafty", "phalanx", "hoichess", "gnuchess", "sjeng", "sjaakii"
 def protocol(program: str) -> contract.ProtocolName:
     """Return the protocol of a program of that name: UCI where nothing else is known."""
     return "xboard" if program in XBOARD else "uci"
+
+
+def wants_xboard(spec: contract.EngineSpec) -> bool:
+    """Say whether an engine is to be started as UCI, and its program's name speaks XBoard.
+
+    A program with arguments may have been told to speak UCI by them.
+    """
+    program, *arguments = spec.command
+    likely = protocol(pathlib.PurePath(program).name)
+    return likely == "xboard" and spec.protocol == "uci" and not arguments
 
 
 def installed(places: Sequence[str | None]) -> list[str]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
 import pytest
 import table
+from click import testing
 
+from orchestrator import commands
 from worker_cpu.match import engine_check
 
 GOOD = f"{sys.executable} -m worker_cpu.builtin_engine.uci"
@@ -108,6 +112,32 @@ def test_a_failed_check_is_exit_code_3_with_what_was_said(tmp_path: pathlib.Path
     assert "< bestmove e2e4" in done.stdout
     failures = ET.parse(tmp_path / "e.xml").getroot().findall("testcase/failure")
     assert any("> go infinite" in (failure.text or "") for failure in failures)
+
+
+@pytest.mark.parametrize("name", ["farm", "fastchess"])
+def test_fastchess_own_line_is_taken_as_it_is(tmp_path: pathlib.Path, name: str) -> None:
+    """Through a link named like it, too; the engine's arguments stand in a word of their own."""
+    program = tmp_path / name
+    program.symlink_to(shutil.which("farm") or "/none")
+    beginning = [program, "match"] if name == "farm" else [program]
+    script = tmp_path / "an engine.py"
+    script.write_text(f"#!{sys.executable} -S\nimport sys\nsys.exit(str(sys.argv[1:]))\n")
+    script.chmod(0o755)
+    words = [*beginning, "--compliance", script, "--quiet -x", "--json"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert "['--quiet', '-x']" in checks["handshake"]["words"]
+
+
+def test_a_check_without_an_engine_says_what_is_missing() -> None:
+    """It is a command of its family: listed, near to a mistyped one, with a usage of its own."""
+    family = testing.CliRunner().invoke(commands.farm, ["engine", "--help"]).output
+    assert re.search(r"(?m)^ +check +Check whether an engine keeps its protocol", family)
+    alone = testing.CliRunner().invoke(commands.farm, ["engine", "check"])
+    assert "Missing argument 'COMMAND'" in alone.output
+    near = testing.CliRunner().invoke(commands.farm, ["engine", "chek", "x"])
+    assert "Did you mean 'check'?" in near.output
 
 
 DEAF = """

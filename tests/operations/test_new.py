@@ -163,6 +163,23 @@ def test_each_engine_is_started_once_before_anything_is_launched(place: pathlib.
     assert not (place / ".farm").exists()
 
 
+def test_an_entry_without_its_protocol_is_told_so(place: pathlib.Path) -> None:
+    """By its program's name before anything is started, else by a start with the other one."""
+    old, known = program(place / "bin/old", OLD), program(place / "bin/gnuchess", OLD)
+    made(place, "--engines", f"farm-engine,{old},{known}", "--yes")
+    path = place / "my-cup.toml"
+    path.write_text(path.read_text().replace('protocol = "xboard"\n', ""))
+    run = functools.partial(testing.CliRunner().invoke, commands.farm)
+    warnings = json.loads(run(["season", "check", path.name, "--json"]).output)["warnings"]
+    assert len(warnings) == 1
+    assert "gnuchess" in warnings[0]
+    assert 'programs of that name speak XBoard: protocol = "xboard" belongs' in warnings[0]
+    started = json.loads(run(["season", "check", path.name, "--json", "--start"]).output)
+    failed = [warning for warning in started["warnings"] if " fails when it is started" in warning]
+    assert [warning.split()[0] for warning in failed] == ["old", "gnuchess"]
+    assert all('; it plays with protocol = "xboard" in its entry' in said for said in failed)
+
+
 def test_no_engine_is_started_beside_a_game(
     place: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +218,7 @@ def test_what_does_not_play_is_not_offered(
         (("--engines", "a,b,c", "--format", "match"), "--format: found a match of 3"),
         (("--engines", "a,b", "--time", "soon"), "--time: found 'soon'"),
         (("--engines", "a,b", "--time", "soon"), "allowed: minutes+seconds such as 3+2"),
+        (("--engines", "a,b", "--time", "3/0"), "found '3/0' (give a base time above 0); allowed"),
         (("--engines", "a,b", "--final", "4"), "--final: found a match"),
         (("--engines", "a,b,c", "--final", "3"), "--final: found 3"),
         (("--engines", "a,b", "--format", "swiss", "--games", "9"), "9 Swiss rounds"),
@@ -300,6 +318,15 @@ def test_on_a_terminal_questions_are_asked(tmp_path: pathlib.Path) -> None:
     season = load.load(tmp_path / "my-cup.toml").season
     assert (season.name, season.events[0].format.kind) == ("Autumn", "match")
     assert "6 games" in text
+
+
+def test_a_program_that_is_not_here_is_doubted_at_once(tmp_path: pathlib.Path) -> None:
+    """A mistyped name is asked again; who means the hall's says the same again."""
+    mistyped, meant = "farm-engine farm-engin", "farm-engine the-halls-own"
+    text = Terminal(tmp_path, f"{mistyped}\n{meant}\n{meant}\n\n\n\n").end()
+    for name in ("farm-engin", "the-halls-own"):
+        assert text.count(f"Error: no program on this machine: {name}; if the hall has it") == 1
+    assert load.load(tmp_path / "my-cup.toml").engines[1].command == ("the-halls-own",)
 
 
 @pytest.mark.parametrize(("answer", "events"), [("", 1), ("3\n4", 2)])

@@ -74,6 +74,34 @@ def test_json_has_the_keys_that_programs_read(
     assert {row["rating"] for row in others} == {None}
 
 
+def test_a_folder_with_copies_counts_each_game_once(tmp_path: pathlib.Path) -> None:
+    """A season's archive, an exported site, a packed copy; files that are named are read."""
+    text = '[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1-0\n\n'
+    text += '[White "B"]\n[Black "A"]\n[Result "1-0"]\n\n1-0\n\n'
+    for name in (
+        *("archive/cup/main.pgn", "archive/cup/games/main.1/game.pgn", "archive/other.pgn"),
+        *("site/pgn/cup.pgn", "site/pgn/cup/main.pgn", "site/pgn/cup/games/main.1.pgn"),
+        "lone/games/1.pgn",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "archive/other.pgn.gz").write_bytes(gzip.compress(text.encode()))
+
+    def games(*archives: str) -> int:
+        words = [str(tmp_path / name) for name in archives]
+        done = testing.CliRunner().invoke(commands.farm, ["rate", *words, "--json"])
+        assert ("files left out: their games stand in another file" in done.stderr) == copies
+        return sum(int(row["played"]) for row in json.loads(done.stdout)["ratings"]) // 2
+
+    copies = True
+    assert games("archive") == 4
+    assert games("site") == games("site/pgn") == 2
+    copies = False
+    assert games("lone") == games("archive/cup/games") == 2
+    assert games("archive/other.pgn", "archive/other.pgn", "archive/other.pgn.gz") == 4
+
+
 def test_an_anchor_keeps_its_rating(archive: pathlib.Path, families: pathlib.Path) -> None:
     """--anchor --at moves all ratings, and the anchor has no error."""
     words = (archive, "--families", families, "--anchor", "Alpha 1", "--at", 3158, "--json")

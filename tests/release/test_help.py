@@ -122,6 +122,13 @@ def test_a_word_that_no_family_has_is_refused_with_the_nearest() -> None:
     assert "No such command 'lanch' in `farm season`. Did you mean 'launch'?" in done.output
 
 
+def test_a_word_of_another_family_is_named_with_it() -> None:
+    """Engines are withdrawn by `farm engine`, whatever else a season's family changes."""
+    done = testing.CliRunner().invoke(commands.farm, ["season", "withdraw", "stockfish"])
+    assert done.exit_code == 2
+    assert "'withdraw' in `farm season`. It is `farm engine withdraw`." in done.output
+
+
 def test_every_example_is_understood() -> None:
     """Command, options and values of the examples are parsed by the program itself."""
     told = [line for context in EVERY.values() for line in examples(context.command.help or "")]

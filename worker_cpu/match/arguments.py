@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from orchestrator import contract
 from orchestrator.arbiter import record
+from orchestrator.engines import known_programs
 from orchestrator.rating import sprt
 from worker_cpu.engines import sandbox
 from worker_cpu.match import cli_values, engines, schedule, switches
@@ -216,6 +217,11 @@ def _settings(draft: switches.Draft) -> Settings:
                 " it has the one that it reports"
             )
     _for_two(draft, len(field))
+    draft.remarks += [
+        f"{engine.spec.name}: programs of that name speak XBoard; if it stalls: proto=xboard"
+        for engine in field
+        if known_programs.wants_xboard(engine.spec)
+    ]
     if any(engine.control.base_ms == engines.LONGEST_MS for engine in field):
         draft.remarks.append(
             "tc=inf without nodes= or depth=: a clock of 10 days, since an engine that is told to"

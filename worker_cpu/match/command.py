@@ -55,7 +55,7 @@ class ArgumentCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the arguments as they are; print the help when that is asked."""
         ctx.params["words"] = tuple(args)
-        if args[:1] == [COMPLIANCE]:
+        if _compliance(args) is not None:
             return []
         if HELP_WORDS & set(args) or not args:
             click.echo(ctx.get_help(), color=ctx.color)
@@ -122,12 +122,29 @@ docs/match.md explains each, with examples. `farm match book`, `farm match test`
 )
 def match(words: tuple[str, ...]) -> None:
     """Play engines against each other on this machine, without Redis."""
-    if words[:1] == (COMPLIANCE,):
-        engine_check_command.check_engine.main(words[1:], "farm engine check")
+    if (check := _compliance(list(words))) is not None:
+        engine_check_command.check_engine.main(check, "farm engine check")
     with stopping.ending():
         code = play(words)
     if code:
         sys.exit(code)
+
+
+def _compliance(words: list[str]) -> list[str] | None:
+    """Return the words of ``farm engine check`` where fastchess' word for it comes first.
+
+    A link named ``fastchess`` says its dialect before it. The engine's arguments may follow it in
+    one word of their own, as in fastchess.
+    """
+    words = words[2:] if words[:1] == ["-dialect"] else words
+    if words[:1] != [COMPLIANCE]:
+        return None
+    engine, *rest = words[1:] or [""]
+    check = engine_check_command.check_engine
+    own_options = {option for parameter in check.params for option in parameter.opts} | HELP_WORDS
+    if rest and not engine.startswith("-") and rest[0].partition("=")[0] not in own_options:
+        return [f"{shlex.quote(engine)} {rest[0]}", *rest[1:]]
+    return list(words[1:])
 
 
 def play(given: Sequence[str]) -> int:

@@ -23,10 +23,14 @@ COLOURS: dict[engine_check.State, str] = {
 }
 
 
-@click.command("check engine")
+@click.command("check-engine")
 @click.argument("command")
 @click.option(
-    "--protocol", type=click.Choice(list(engine_check.PROTOCOLS)), default="uci", show_default=True
+    "--protocol",
+    type=click.Choice(list(engine_check.PROTOCOLS)),
+    default="uci",
+    show_default=True,
+    help="What it speaks.",
 )
 @click.option(
     "--dir",
