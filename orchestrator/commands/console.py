@@ -394,6 +394,15 @@ def run(line_words: Sequence[str]) -> tuple[int, str]:
     return code, said.getvalue().strip()
 
 
+def refusal_first(said: str, beside: str = "") -> str:
+    """Return what a refused command said with the refusal itself in front.
+
+    Behind all that would be changed, a small terminal cuts it off.
+    """
+    changes, mark, refusal = f"\n{said}".rpartition("\nfarm: ")
+    return f"refused: {refusal}{beside}{changes}" if mark else f"{said}{beside}"
+
+
 # -- the screen ----------------------------------------------------------------------------
 
 
@@ -544,7 +553,8 @@ class Screen:
         code, said = await self._run([*line_words, "--dry-run"])
         if not code or self._dialog is not dialog or self._busy or self._ready is not None:
             return  # the director has gone on already
-        self._said = f"{said}\nEsc goes back"  # the reason may be half typed: it stays where it is
+        # The reason may be half typed: it stays where it is.
+        self._said = refusal_first(said, "; Esc goes back")
         self._app.invalidate()
 
     async def _try(self, dialog: Dialog) -> None:
@@ -555,11 +565,11 @@ class Screen:
         except (errors.FarmError, ValueError) as error:
             self._leave(str(error))
         else:
-            line = f"farm {shlex.join(line_words)}\n{said}"
+            line = f"farm {shlex.join(line_words)}"
             if tried is None or code:
-                self._leave(line)
+                self._leave(f"{refusal_first(said)}\n{line}" if code else f"{line}\n{said}")
             else:
-                self._ready, self._said = line_words, line
+                self._ready, self._said = line_words, f"{line}\n{said}"
         self._busy = False
         self._app.invalidate()
 
@@ -572,7 +582,8 @@ class Screen:
         code, said = await self._run(line_words)
         await self._see()
         self._done_acts = self._seen.acts
-        self._leave(f"{'refused' if code else 'done'}: farm {shlex.join(line_words)}\n{said}")
+        line = f"farm {shlex.join(line_words)}"
+        self._leave(f"{refusal_first(said)}\n{line}" if code else f"done: {line}\n{said}")
         self._busy = False
         self._app.invalidate()
 
@@ -629,7 +640,9 @@ class Screen:
         return output.plain("\n".join(["NEXT GAMES", *(self._seen.games or (" none is paired",))]))
 
     def _acts(self) -> str:
-        return output.plain("\n".join(["WHAT PEOPLE DID", *self._seen.acts]))
+        # A small terminal cuts off the end: what was done last is what counts.
+        latest_first = self._seen.acts[::-1]
+        return output.plain("\n".join(["WHAT PEOPLE DID, the latest first", *latest_first]))
 
     def _table(self) -> formatted_text.ANSI:
         width = self._app.output.get_size().columns

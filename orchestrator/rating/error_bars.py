@@ -25,6 +25,7 @@ FEW = 150.0  # games an engine, below which the analytic errors are not trusted
 WIDE = 128  # engines, above which simulation takes more than seconds
 RUNS = 1_000
 TINY = 100  # games, below which a third of the runs is exact enough for what is known
+NAUGHT = 0.05  # points: no games are that sure, only a model that nothing contradicts
 LARGE = 1_000.0  # points of white advantage: Ordo searches no further
 
 _SEED = 1324561  # the same list twice has the same errors
@@ -41,14 +42,19 @@ class Spread:
     white_error: float | None
 
     def error(self, engine: int) -> float | None:
-        """Return half the 95 % interval of an engine's rating, None where it has none."""
+        """Return half the 95 % interval of an engine's rating; an anchor has 0.
+
+        None where it has none, and where nothing in so few games varies.
+        """
         row = self._index(engine)
         if row is None:
             return None
         anchor = self._anchor
         if anchor is None:
-            return CONFIDENCE * math.sqrt(max(0.0, self.covariance[row, row]))
-        return CONFIDENCE * self.deviation(engine, self.rated.core[anchor])
+            error = CONFIDENCE * math.sqrt(max(0.0, self.covariance[row, row]))
+        else:
+            error = CONFIDENCE * self.deviation(engine, self.rated.core[anchor])
+        return error if error >= NAUGHT or row == anchor else None
 
     def deviation(self, first: int, second: int) -> float:
         """Return the standard error of the difference of two rated engines."""
@@ -62,8 +68,8 @@ class Spread:
             return None
         deviation = self.deviation(first, second)
         lead = self.rated.ratings[first] - self.rated.ratings[second]
-        if not deviation:
-            return 0.5 if not lead else float(lead > 0)
+        if CONFIDENCE * deviation < 2 * NAUGHT:
+            return 0.5 if abs(lead) < 2 * NAUGHT else float(lead > 0)
         return statistics.NormalDist().cdf(lead / deviation)
 
     def _index(self, engine: int) -> int | None:

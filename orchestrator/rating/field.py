@@ -54,7 +54,7 @@ class Field:
         """Return half the 95 % interval of its rating, ``None`` where it has none."""
         row = self._index(engine)
         error = None if row is None else self._spread.error(row)
-        return None if error is None or not error else error * UNIT * self._scale
+        return None if error is None else error * UNIT * self._scale
 
     def superiority(self, one: int, other: int) -> float | None:
         """Return the probability that the first engine is the stronger one."""
@@ -65,8 +65,10 @@ class Field:
         core = self._spread.rated.core
         if first not in core or second not in core:
             return None
-        deviation = self._spread.deviation(first, second) * UNIT * self._scale
-        return statistics.NormalDist().cdf(lead / deviation) if deviation else None
+        if None in (self._spread.error(first), self._spread.error(second)):
+            return None
+        deviation = self._spread.deviation(first, second)
+        return statistics.NormalDist().cdf(lead / (deviation * UNIT * self._scale))
 
     def ranked(self) -> list[int]:
         """Return the engines, best first; those without a rating last, as they were named."""

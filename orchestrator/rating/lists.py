@@ -17,7 +17,6 @@ from orchestrator.rating import error_bars, ordo
 DECIMALS = 4  # of ratings for programs
 FEW = 30  # games, below which they say nothing of White's advantage and of draws
 UNSURE = 100.0  # points: a white advantage whose 95 % interval is wider than twice this is none
-NAUGHT = 0.05  # points: no games are that sure, only a model that nothing contradicts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +46,9 @@ def white_advantage(spread: error_bars.Spread) -> float | None:
     rated, error = spread.rated, spread.white_error
     if rated.settings.white is not None:
         return rated.white
-    sure = abs(rated.white) < error_bars.LARGE and (error is None or NAUGHT <= error <= UNSURE)
+    sure = abs(rated.white) < error_bars.LARGE and (
+        error is None or error_bars.NAUGHT <= error <= UNSURE
+    )
     return rated.white if sure and _enough(rated) else None
 
 
@@ -62,13 +63,6 @@ def _enough(rated: ordo.Rated) -> bool:
     return float(rated.games.games.sum()) >= FEW
 
 
-def _error(spread: error_bars.Spread, engine: int) -> float | None:
-    """Return an engine's error, None where nothing in so few games varies; an anchor has 0."""
-    error = spread.error(engine)
-    anchored = spread.rated.counted.engines[engine] == spread.rated.settings.anchor
-    return error if anchored or error is None or error >= NAUGHT else None
-
-
 def rows(spread: error_bars.Spread) -> tuple[Row, ...]:
     """Return the list, best first; an upper bound is no claim to a place before others."""
     rated = spread.rated
@@ -78,7 +72,7 @@ def rows(spread: error_bars.Spread) -> tuple[Row, ...]:
             rank=None,
             engine=name,
             rating=rated.ratings.get(engine),
-            error=_error(spread, engine),
+            error=spread.error(engine),
             points=float(points[engine]),
             played=int(played[engine]),
             provisional=engine not in rated.ratings,

@@ -257,6 +257,26 @@ def test_a_small_terminal_shows_all_that_an_act_changes(url: str) -> None:
         terminal.close()
 
 
+def test_a_small_terminal_shows_the_refusal_and_the_latest_acts(url: str) -> None:
+    """They stand before what a correction would change, and before what was done long ago."""
+    begin(url)
+    for reason in ("lunch " * 20, "tea " * 20, "the last one"):
+        for act in ("pause", "resume"):
+            words = [act, "--by", "anna", *(["--reason", reason] if act == "pause" else [])]
+            assert harness.run_farm(environment(url), *words).returncode == 0
+    terminal = Terminal(environment(url), "--by", "berta", size=(24, 80))
+    try:
+        terminal.shows("latest", "first")
+        terminal.shows("paused:", "the", "last", "one")
+        terminal.press("wscripted-1\rleague\r")
+        terminal.shows("refused:", "pause", "the", "season", "first")
+        terminal.press("its author asked\r")
+        terminal.shows("refused:", "pause", "the", "season", "first")
+        terminal.shows("scripted-1", "will", "leave", "league")
+    finally:
+        terminal.close()
+
+
 def test_without_a_terminal_it_says_what_to_do(url: str) -> None:
     """A pipe gets an error; ``--once`` prints what the screen shows."""
     done = harness.run_farm(environment(url), "console")

@@ -571,6 +571,8 @@ def test_the_rest() -> None:
     ("words", "message"),
     [
         (["-rouns", "3"], "did you mean -rounds"),
+        (["--tc", "1+0.01"], r"-tc, an engine's key; allowed: -each tc=\.\.\. for all"),
+        (["-engine", "cmd=true", "Hash=16"], r"Hash=, an engine's option; allowed: option\.Hash="),
         (["-bookmod", "disk"], r"'-bookmod' \(did you mean -bookmode\?\); allowed: those of"),
         (["-resultfile", "r"], "^farm match: found '-resultfile'; allowed: .*`farm match -help`"),
         (["-quick", "cmd=true"], "-quick: found cmd=true; allowed: cmd=ONE cmd=OTHER book=FILE"),

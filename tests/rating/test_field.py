@@ -53,6 +53,19 @@ def test_who_won_all_has_a_rating_and_no_error_and_who_did_not_play_has_none() -
     assert field.Field(NAMES, {}).elo(0) is None
 
 
+def test_a_drawn_game_beside_lost_ones_is_no_certainty() -> None:
+    """Two that drew and beat a third: nothing in their game varies, so neither has an error."""
+    met = {
+        (0, 1): results.Counts(0, 1, 0),
+        (0, 2): results.Counts(1, 0, 0),
+        (1, 2): results.Counts(1, 0, 0),
+    }
+    found = field.Field(NAMES[:3], met)
+    assert found.elo(0) == pytest.approx(found.elo(1), abs=0.01)
+    assert (found.error(0), found.error(1)) == (None, None)
+    assert found.superiority(0, 1) is None
+
+
 def test_errors_hold_95_percent_with_pairs_that_lean_on_their_opening() -> None:
     """Biased openings make pairs spread less than two games; the error bars follow."""
     random.seed(11)

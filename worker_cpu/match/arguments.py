@@ -106,6 +106,9 @@ def read(arguments: Sequence[str]) -> Settings:
             raise cli_values.unsupported(f"-{name}", switches.REFUSED[name])
         if name in switches.IDLE:
             draft.remarks += [f"-{name}: {switches.IDLE[name]}"] if switches.IDLE[name] else []
+        elif name in engines.KEYS and name not in switches.READERS:
+            ways = f"-each {name}=... for all engines, -engine {name}=... for one"
+            raise cli_values.refuse("farm match", f"-{name}, an engine's key", ways)
         elif name not in switches.READERS:
             names = [f"-{switch}" for switch in (*switches.READERS, *switches.IDLE)]
             listed = "those of `farm match -help`, and all that docs/match.md has of both programs"

@@ -128,6 +128,8 @@ def _wish(made: Wishes, switch: str, key: str, value: str) -> None:
         made.init += value.replace("\\n", "\n").splitlines()
     elif key in KEYS:
         made.values["depth" if key == "plies" else key] = value
+    elif key[:1].isupper():  # as nearly all options of engines begin
+        raise cli_values.refuse(f"-{switch}", f"{key}=, an engine's option", f"option.{key}=")
     else:
         raise cli_values.unknown(f"-{switch}", key, [f"{name}=" for name in KEYS])
 
