@@ -7,9 +7,11 @@ import pathlib
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, paths
+from orchestrator.commands import common, paths, tables
 from orchestrator.ledger import store
 from orchestrator.ops.recovery import journal_copies
+from orchestrator.season import views
+from orchestrator.season.fold import state
 from orchestrator.serve import evidence as packs
 
 
@@ -52,8 +54,17 @@ def evidence(
         path = target / f"{name}.{game}.{engine_id}.tar.gz"
         packed = packs.members(case, case.side(engine_id))
         written[str(path)] = packs.write(path, packed, case.record.ended_ms)
-    sentence = "\n".join(f"{path}: {len(names)} files" for path, names in written.items())
+    packed_files = [f"{path}: {len(names)} files" for path, names in written.items()]
+    sentence = "\n".join([_what(folded, game), *packed_files])
     common.report(as_json, {"season": name, "game": game, "packs": written}, sentence)
+
+
+def _what(folded: state.SeasonState, game: str) -> str:
+    """Say which game was packed, as the tables have it: an id is soon mistyped."""
+    row = views.game(folded, game)
+    if row["result"] is None:
+        return f"{game}: {row['white']} - {row['black']}, without a result that counts"
+    return f"{game}: {tables.played(row)}{', annulled' if row['annulled'] else ''}"
 
 
 def _attempts_and_checksums(

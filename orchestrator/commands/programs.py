@@ -32,7 +32,7 @@ def warnings(engines: Iterable[contract.EngineSpec]) -> list[str]:
         f"{spec.id} ({spec.command[0]}) is started as UCI, and programs of that name speak XBoard:"
         ' protocol = "xboard" belongs into its entry'
         for spec in listed
-        if known_programs.wants_xboard(spec)
+        if known_programs.wants_xboard(spec.command, spec.protocol)
     ]
 
 

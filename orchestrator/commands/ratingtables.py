@@ -13,7 +13,12 @@ def show(
 ) -> None:
     """Print the list with its figures; ``unread`` games had no result."""
     console = output.console()
-    console.print(table(lists.rows(spread) if rows is None else rows))
+    listed = lists.rows(spread) if rows is None else rows
+    console.print(table(listed))
+    if any(row.mark for row in listed):
+        console.print(
+            "> won all, < lost all: a bound, at which such a score has a chance of one half"
+        )
     dropped = f", {unread} games without a result left out" if unread else ""
     console.print(f"{_figures(spread)}, {spread.rated.counted.games.sum():.0f} games{dropped}")
 

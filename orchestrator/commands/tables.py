@@ -67,6 +67,12 @@ def moment(at_ms: int | None) -> str:
     return local.strftime("%H:%M:%S" if local.date() == today else "%Y-%m-%d %H:%M %Z")
 
 
+def played(row: Mapping[str, Any]) -> str:
+    """Write who played a finished game and how it ended."""
+    how = verdict.with_note(row["details"], row["note"])
+    return f"{row['white']} - {row['black']}  {row['result']}  {how}"
+
+
 def need(waits: needs.Need, environment: str = "") -> str:
     """Say what waits for a person, and what is typed then, behind what finds the farm."""
     text = " ".join(filter(None, (waits.text, moment(waits.until_ms))))

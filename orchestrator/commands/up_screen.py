@@ -270,11 +270,7 @@ def _result(folded: state.SeasonState, game: str) -> str:
     row = views.game(folded, game)
     done = folded.events[row["event"]].tally.games
     total = views.event(folded, row["event"])["games"]["total"]
-    how = verdict.with_note(row["details"], row["note"])
-    return (
-        f"{row['event']} {done}/{total}  {row['white']} - {row['black']}"
-        f"  {row['result']}  {how}, {row['plies']} plies"
-    )
+    return f"{game} ({done} of {total})  {tables.played(row)}, {row['plies']} plies"
 
 
 def report(

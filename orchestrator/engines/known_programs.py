@@ -23,14 +23,14 @@ def protocol(program: str) -> contract.ProtocolName:
     return "xboard" if program in XBOARD else "uci"
 
 
-def wants_xboard(spec: contract.EngineSpec) -> bool:
+def wants_xboard(command: Sequence[str], given: str) -> bool:
     """Say whether an engine is to be started as UCI, and its program's name speaks XBoard.
 
     A program with arguments may have been told to speak UCI by them.
     """
-    program, *arguments = spec.command
+    program, *arguments = command
     likely = protocol(pathlib.PurePath(program).name)
-    return likely == "xboard" and spec.protocol == "uci" and not arguments
+    return likely == "xboard" and given == "uci" and not arguments
 
 
 def installed(places: Sequence[str | None]) -> list[str]:

@@ -111,6 +111,9 @@ def _evidence(farm: harness.Farm, target: pathlib.Path) -> None:
     words = ("evidence", "league.1", "--season", "storm", "--to", str(target), "--json")
     packs = json.loads(command(farm, *words).stdout)["packs"]
     assert len(packs) == 2
+    row = json.loads(command(farm, "game", "list", "--season", "storm", "--json").stdout)[0]
+    said, *_ = command(farm, *words[:-1]).stdout.splitlines()
+    assert said.startswith(f"league.1: {row['white']} - {row['black']}  {row['result']}  "), said
     for path in packs:
         with tarfile.open(path) as tar:
             root = pathlib.Path(path).name.removesuffix(".tar.gz")

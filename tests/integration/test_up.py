@@ -107,7 +107,7 @@ def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.
     assert facts["season"]["status"] == "finished"
     assert pathlib.Path(facts["journal"]).is_file()
     assert all(pathlib.Path(path).is_file() for path in facts["pgn"])
-    assert "league 2/2" in told
+    assert "league.2 (2 of 2)  " in told
     assert gone(tmp_path)
 
 
@@ -156,7 +156,7 @@ def test_ctrl_c_waits_for_the_game_and_tells_its_result(tmp_path: pathlib.Path) 
         wait_for_game(tmp_path)
         ask_to_end(process, tmp_path)
     _, told = process.communicate(timeout=PATIENCE)
-    assert "league 1/2" in told
+    assert "league.1 (1 of 2)  " in told
     assert "given up" not in told.replace("Ctrl-C again gives it up", "")
     assert gone(tmp_path)
 
@@ -183,7 +183,7 @@ def test_a_closed_terminal_alone_ends_the_farm_after_its_game(tmp_path: pathlib.
         wait_for_game(tmp_path)
         ask_to_end(process, tmp_path, signal.SIGHUP)
     _, told = process.communicate(timeout=PATIENCE)
-    assert "league 1/2" in told
+    assert "league.1 (1 of 2)  " in told
     assert process.returncode == 0
     assert gone(tmp_path)
 

@@ -331,7 +331,7 @@ class InterruptedOutput(io.StringIO):
 
     def write(self, text: str) -> int:
         """Press Ctrl-C once, before the line appears."""
-        if "league 1/" in text and not self.pressed:
+        if "league.1 (" in text and not self.pressed:
             self.pressed = True
             os.kill(os.getpid(), signal.SIGINT)
         return super().write(text)
@@ -361,6 +361,6 @@ def test_ctrl_c_while_a_result_is_printed_loses_no_line(
     feed(length)
     assert up.run(farm, screen, None, console) is None
     printed = terminal.getvalue()
-    assert printed.count("league 1/") == 1
-    assert printed.index("league 1/") < printed.index("everything is stopped")
+    assert printed.count("league.1 (") == 1
+    assert printed.index("league.1 (") < printed.index("everything is stopped")
     assert not any(process.running for process in idle)

@@ -130,6 +130,17 @@ def test_fastchess_own_line_is_taken_as_it_is(tmp_path: pathlib.Path, name: str)
     assert "['--quiet', '-x']" in checks["handshake"]["words"]
 
 
+def test_an_xboard_engine_is_known_by_its_name(tmp_path: pathlib.Path) -> None:
+    """All checks of the wrong protocol fail: what to type stands before them."""
+    program = tmp_path / "phalanx"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    for words, noted in (([], True), (["--protocol", "xboard"], False)):
+        line = ["engine", "check", str(program), "--json", *words]
+        done = testing.CliRunner().invoke(commands.farm, line)
+        assert ("Note: programs of that name speak XBoard" in done.stderr) == noted
+
+
 def test_a_check_without_an_engine_says_what_is_missing() -> None:
     """It is a command of its family: listed, near to a mistyped one, with a usage of its own."""
     family = testing.CliRunner().invoke(commands.farm, ["engine", "--help"]).output

@@ -102,6 +102,16 @@ def test_a_folder_with_copies_counts_each_game_once(tmp_path: pathlib.Path) -> N
     assert games("archive/other.pgn", "archive/other.pgn", "archive/other.pgn.gz") == 4
 
 
+def test_a_bound_is_explained_below_its_table(tmp_path: pathlib.Path) -> None:
+    """Who won all has no rating; a list without bounds has no such line."""
+    path = tmp_path / "games.pgn"
+    drawn = '[White "B"]\n[Black "C"]\n[Result "1/2-1/2"]\n\n1/2-1/2\n\n'
+    path.write_text(drawn)
+    assert "won all" not in rate(path)
+    path.write_text(f'{drawn}[White "A"]\n[Black "B"]\n[Result "1-0"]\n\n1-0\n\n')
+    assert "> won all, < lost all: a bound" in rate(path)
+
+
 def test_an_anchor_keeps_its_rating(archive: pathlib.Path, families: pathlib.Path) -> None:
     """--anchor --at moves all ratings, and the anchor has no error."""
     words = (archive, "--families", families, "--anchor", "Alpha 1", "--at", 3158, "--json")

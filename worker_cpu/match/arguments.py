@@ -223,7 +223,7 @@ def _settings(draft: switches.Draft) -> Settings:
     draft.remarks += [
         f"{engine.spec.name}: programs of that name speak XBoard; if it stalls: proto=xboard"
         for engine in field
-        if known_programs.wants_xboard(engine.spec)
+        if known_programs.wants_xboard(engine.spec.command, engine.spec.protocol)
     ]
     if any(engine.control.base_ms == engines.LONGEST_MS for engine in field):
         draft.remarks.append(

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import click
 
 from orchestrator.common import errors, output
+from orchestrator.engines import known_programs
 from worker_cpu.match import engine_check, programs
 
 COLOURS: dict[engine_check.State, str] = {
@@ -79,6 +80,9 @@ def check_engine(
     """
     settings = dict(_setting(text) for text in given)
     argv = programs.command(command, home.absolute(), "farm engine check", home_key="--dir")
+    if known_programs.wants_xboard(argv, protocol):
+        note = "Note: programs of that name speak XBoard; if its handshake fails: --protocol xboard"
+        click.echo(note, err=True)
     checks = engine_check.PROTOCOLS[protocol](argv, home, patience, settings)
     findings: list[engine_check.Finding] = []
     for finding in checks.run():

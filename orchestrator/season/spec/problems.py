@@ -69,6 +69,8 @@ def _problem(detail: pydantic_core.ErrorDetails, raw: Mapping[str, Any]) -> Prob
     where = key_path(loc, raw)
     if kind == "extra_forbidden":
         return Problem(where, "an unknown key", known_keys.allowed(loc, raw))
+    if kind == "missing" and loc[-1] == "schema":
+        return Problem(where, "nothing", "schema = 1, in a line above the first table")
     actual = "nothing" if kind == "missing" else shown(detail["input"])
     if kind == "union_tag_not_found":
         where, actual = f"{where}.kind", "nothing"
