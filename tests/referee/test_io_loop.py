@@ -55,6 +55,40 @@ def test_an_engine_that_has_ended_wakes_nobody_any_more(desk: io_loop.IoLoop) ->
     assert desk._poll.poll(0) == []
 
 
+IN_PIECES = """
+import os, time
+for piece in (b"info depth ", b"6\\n", b"best", b"move ", b"g2g3\\nrea", b"dy"):
+    os.write(1, piece)
+    time.sleep(0.05)
+os.write(2, b"no end")
+"""
+
+
+def test_the_link_gets_whole_lines(desk: io_loop.IoLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However an engine writes them, each with the stamp of its end; what it never ended at last.
+
+    Who judges hears the pieces as they come.
+    """
+    offered: list[tuple[frames.Kind, bytes]] = []
+    monkeypatch.setattr(desk.channel, "offer", lambda *frame: offered.append(frame) or True)
+    monkeypatch.setattr(desk.channel, "send", lambda *_: None)
+    seat, process = started(desk, IN_PIECES)
+    heard: list[io_loop.Heard] = []
+    while desk.runs(seat) or seat not in desk.ended or seat.stderr in desk._err:
+        heard += desk.hear(10**9)
+    process.wait(hall.PATIENCE)
+    assert len(heard) > 3
+    desk.send(frames.Kind.FINISHED, b"{}")
+    chunks = [frames.Chunk.decode(payload) for _, payload in offered]
+    out = [chunk for chunk in chunks if chunk.direction == "<"]
+    assert b"".join(chunk.data for chunk in out) == b"".join(each.data for each in heard)
+    *whole, last = out
+    assert all(chunk.data.endswith(b"\n") for chunk in whole)
+    assert last.data == b"ready"
+    assert whole[0].monotonic_ns in {each.at_ns for each in heard if b"6\n" in each.data}
+    assert [chunk.data for chunk in chunks if chunk.direction == "!"] == [b"no end"]
+
+
 @pytest.mark.parametrize("unsent", [False, True], ids=["reads", "does not read"])
 def test_the_pipes_of_an_engine_that_is_replaced_are_forgotten(
     desk: io_loop.IoLoop, unsent: bool

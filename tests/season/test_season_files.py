@@ -243,8 +243,8 @@ def test_files_of_another_kind_are_told_by_what_is_wanted(tmp_path: Path) -> Non
     roster_file.write_text('schema = 1\n[[engine]]\nid = "e1"\nname = "E"\ncommand = ["x"]\n')
     with pytest.raises(errors.WrongFileError) as caught:
         load.load_engines(tmp_path / "season.toml")
-    told = "this is a season file; a roster file is wanted ([[engine]] tables alone)"
-    assert str(caught.value) == f"{tmp_path / 'season.toml'}: {told}"
+    wanted = "a roster file is wanted (schema = 1, then [[engine]] tables alone)"
+    assert str(caught.value) == f"{tmp_path / 'season.toml'}: this is a season file; {wanted}"
     with pytest.raises(errors.WrongFileError, match="this is a roster file; a season file"):
         load.load(roster_file)
     assert len(load.load_engines(roster_file)) == 1

@@ -73,6 +73,7 @@ class IoLoop:
         self._exits: dict[int, local.LocalSeat] = {}
         self._dropped: dict[local.LocalSeat, int] = {}
         self._forwarded: dict[local.LocalSeat, int] = {}
+        self._torn: dict[tuple[local.LocalSeat, Literal["<", "!"]], bytes] = {}  # begun lines
         self._started: tuple[local.LocalSeat, int, bytes] | None = None
         self._pushed_ns = 0
         self._poll = select.poll()
@@ -98,6 +99,7 @@ class IoLoop:
         for fd, table in ((seat.stderr, self._err), (seat.pidfd, self._exits)):
             if table.pop(fd, None) is not None:
                 self._poll.unregister(fd)
+        self.forward_torn()
         self._dropped.pop(seat, None)
         self._forwarded.pop(seat, None)
         seat.close()
@@ -181,6 +183,8 @@ class IoLoop:
 
     def send(self, kind: frames.Kind, payload: bytes) -> None:
         """Send to the link, with all chunks before it; waits, so no clock may run."""
+        if kind is frames.Kind.FINISHED:
+            self.forward_torn()
         self._tell_start()
         self._note_dropped()
         self.frames.clear()
@@ -329,6 +333,14 @@ class IoLoop:
         if not self.traffic:
             return
         if direction != ">":
+            data = self._whole_lines(seat, direction, data)
+        if data:
+            self._offer(seat, direction, at_ns, data)
+
+    def _offer(
+        self, seat: local.LocalSeat, direction: Literal["<", ">", "!"], at_ns: int, data: bytes
+    ) -> None:
+        if direction != ">":
             forwarded = self._forwarded.get(seat, 0) + len(data) + CHUNK_BYTES
             if forwarded > MOVE_BYTES:
                 self._dropped[seat] = self._dropped.get(seat, 0) + len(data)
@@ -338,6 +350,29 @@ class IoLoop:
         chunk = frames.chunk(_letter(seat), direction, at_ns, data)
         if not self.channel.offer(frames.Kind.CHUNK, chunk):
             self._dropped[seat] = self._dropped.get(seat, 0) + len(data)
+
+    def _whole_lines(
+        self, seat: local.LocalSeat, direction: Literal["<", "!"], data: bytes
+    ) -> bytes:
+        """Return what is whole with these bytes; a line has the stamp of the read that ends it.
+
+        An engine that does not buffer writes a line in a dozen pieces. What is longer than one
+        read is not waited for.
+        """
+        torn = (seat, direction)
+        data = self._torn.pop(torn, b"") + data
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > local.READ_BYTES:
+            return data
+        if rest := data[end:]:
+            self._torn[torn] = rest
+        return data[:end]
+
+    def forward_torn(self) -> None:
+        """Let the link have the lines that engines did not end."""
+        for (seat, direction), rest in self._torn.items():
+            self._offer(seat, direction, time.monotonic_ns(), rest)
+        self._torn.clear()
 
     def _tell_start(self) -> None:
         if self._started is not None:

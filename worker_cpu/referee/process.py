@@ -155,6 +155,7 @@ def _interrupted(loop: io_loop.IoLoop, error: wire_errors.InterruptedGameError) 
     fields = {"cause": error.cause, "evidence": error.evidence}
     payload = referee_game.encoded(fields | ({"excused": error.excused} if error.excused else {}))
     try:
+        loop.forward_torn()
         loop.channel.offer(frames.Kind.INTERRUPTED, payload)
         loop.channel.flush(LAST_WORDS_SECONDS)
     except frames.ChannelClosedError:

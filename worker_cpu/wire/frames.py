@@ -44,7 +44,7 @@ class Kind(enum.IntEnum):
     # not sent where an order has neither traffic nor a journal nor is shown
     THINK = 4  # referee: a clock starts: ply, side, both clocks, monotonic_ns, stall_ns. For
     # display, and to find a referee that is stuck; an order that nobody looks on gets few of them.
-    CHUNK = 5  # referee: raw traffic of an engine, see ``Chunk``
+    CHUNK = 5  # referee: traffic of an engine in whole lines, see ``Chunk``
     PLY = 6  # referee: contract.PlyRecord; it waits for GO_ON unless the game has ended, or
     # its order is not journaled. It may overtake chunks that were read before it.
     FINISHED = 7  # referee: {"outcome", "white", "black", "final_fen", "plies"}

@@ -28,7 +28,7 @@ SEASON_FILE: Final = "a season file"
 ROSTER_FILE: Final = "a roster file"
 _KINDS: Final = {  # what each is made of
     SEASON_FILE: "[roster] and [[event]] tables",
-    ROSTER_FILE: "[[engine]] tables alone",
+    ROSTER_FILE: "schema = 1, then [[engine]] tables alone",
 }
 
 _SHOWN: Final = 100  # letters of a line that is no TOML
