@@ -213,7 +213,7 @@ def files(archives: Iterable[pathlib.Path]) -> list[pathlib.Path]:
             archive_files.append(path)
     if copies:
         click.echo(
-            f"farm: {copies} files left out: their games stand in another file of the folder, too"
+            f"farm: left out, for their games stand in another file, too: {copies} of the files"
             " (X.pgn.gz beside X.pgn, folder X beside X.pgn, games/ beside an event's PGN)",
             err=True,
         )

@@ -91,7 +91,7 @@ def test_a_folder_with_copies_counts_each_game_once(tmp_path: pathlib.Path) -> N
     def games(*archives: str) -> int:
         words = [str(tmp_path / name) for name in archives]
         done = testing.CliRunner().invoke(commands.farm, ["rate", *words, "--json"])
-        assert ("files left out: their games stand in another file" in done.stderr) == copies
+        assert ("left out, for their games stand in another file" in done.stderr) == copies
         return sum(int(row["played"]) for row in json.loads(done.stdout)["ratings"]) // 2
 
     copies = True
