@@ -403,6 +403,12 @@ def refusal_first(said: str, beside: str = "") -> str:
     return f"refused: {refusal}{beside}{changes}" if mark else f"{said}{beside}"
 
 
+def _told(line_words: Sequence[str], code: int, said: str) -> str:
+    """Return a command line and what came of it; of a refused one the refusal first."""
+    line = f"farm {shlex.join(line_words)}"
+    return f"{refusal_first(said)}\n{line}" if code else f"{line}\n{said}"
+
+
 # -- the screen ----------------------------------------------------------------------------
 
 
@@ -565,11 +571,10 @@ class Screen:
         except (errors.FarmError, ValueError) as error:
             self._leave(str(error))
         else:
-            line = f"farm {shlex.join(line_words)}"
             if tried is None or code:
-                self._leave(f"{refusal_first(said)}\n{line}" if code else f"{line}\n{said}")
+                self._leave(_told(line_words, code, said))
             else:
-                self._ready, self._said = line_words, f"{line}\n{said}"
+                self._ready, self._said = line_words, _told(line_words, code, said)
         self._busy = False
         self._app.invalidate()
 
@@ -582,8 +587,7 @@ class Screen:
         code, said = await self._run(line_words)
         await self._see()
         self._done_acts = self._seen.acts
-        line = f"farm {shlex.join(line_words)}"
-        self._leave(f"{refusal_first(said)}\n{line}" if code else f"done: {line}\n{said}")
+        self._leave(("" if code else "done: ") + _told(line_words, code, said))
         self._busy = False
         self._app.invalidate()
 

@@ -106,15 +106,15 @@ def read(arguments: Sequence[str]) -> Settings:
             raise cli_values.unsupported(f"-{name}", switches.REFUSED[name])
         if name in switches.IDLE:
             draft.remarks += [f"-{name}: {switches.IDLE[name]}"] if switches.IDLE[name] else []
-        elif name in engines.KEYS and name not in switches.READERS:
+        elif name in switches.READERS:
+            switches.READERS[name](draft, f"-{name}", group)
+        elif name in engines.KEYS:
             ways = f"-each {name}=... for all engines, -engine {name}=... for one"
             raise cli_values.refuse("farm match", f"-{name}, an engine's key", ways)
-        elif name not in switches.READERS:
+        else:
             names = [f"-{switch}" for switch in (*switches.READERS, *switches.IDLE)]
             listed = "those of `farm match -help`, and all that docs/match.md has of both programs"
             raise cli_values.unknown("farm match", f"-{name}", names, listed)
-        else:
-            switches.READERS[name](draft, f"-{name}", group)
     return _settings(draft)
 
 
