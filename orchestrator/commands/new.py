@@ -19,6 +19,7 @@ from orchestrator.arbiter import data
 from orchestrator.commands import common, paths, programs, starts, test_games
 from orchestrator.common import errors, files
 from orchestrator.engines import known_programs
+from orchestrator.ledger import embedded_redis
 from orchestrator.season.file import describe, load
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -219,8 +220,9 @@ def _write(file: pathlib.Path, answers: Answers, here: starts.Programs, *, as_js
         click.echo(line)
     click.echo(f"\nWritten: {file}, {book_path}. Look at it, change it, then:")
     click.echo(f"  farm season check {file}")
-    # Where Redis is elsewhere a farm is at work there: `farm up` would be a second one.
-    begin = f"season launch {file}" if paths.at_desk() else f"up --launch {file} --until-finished"
+    # Where a farm is at work, here or elsewhere, `farm up` would be a second one.
+    works = paths.at_desk() or embedded_redis.running_here() is not None
+    begin = f"season launch {file}" if works else f"up --launch {file} --until-finished"
     click.echo(f"  farm {begin}")
 
 

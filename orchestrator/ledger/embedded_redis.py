@@ -208,7 +208,8 @@ class EmbeddedRedis:
         owner = _try_lock(self.data_dir / "redis.owner")
         if owner is None:
             raise errors.HostError(
-                f"another farm runs on {self.data_dir}; stop it, or choose another data directory"
+                f"a farm runs on {self.data_dir} already: `farm season launch FILE` launches a"
+                " season there; for a second farm choose another data directory (--data)"
             )
         return owner
 

@@ -16,6 +16,7 @@ from click import testing
 
 from orchestrator import commands
 from orchestrator.commands import programs
+from orchestrator.ledger import embedded_redis
 from orchestrator.season.file import load
 from orchestrator.season.fold import plan
 from worker_cpu.hall import directory
@@ -131,6 +132,15 @@ def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
     for name in ("FARM_REDIS_URL", "FARM_REDIS_URL_FILE", "FARM_DATA"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
+
+
+def test_beside_a_running_farm_the_season_is_launched_in_it(place: pathlib.Path) -> None:
+    """What to type next begins a farm, or is the launch in the farm that runs in the folder."""
+    words = ("--engines", "farm-engine,farm-engine", "--yes")
+    assert made(place, *words).endswith("my-cup.toml --until-finished\n")
+    (place / "my-cup.toml").unlink()
+    with embedded_redis.EmbeddedRedis(place / ".farm/redis"):
+        assert f"farm season launch {place / 'my-cup.toml'}\n" in made(place, *words)
 
 
 def test_each_engine_is_started_once_before_anything_is_launched(place: pathlib.Path) -> None:
