@@ -562,14 +562,29 @@ FIGURES = """([clock, eval_, figure]) => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "height", "least"), [(1280, 720, 300), (1440, 900, 350)])
+NOTICE = """(shown) => {  // whether there is one, and when, is the season's
+  const notice = document.querySelector("#notice")
+  notice.style.display = shown ? "block" : "none"
+  notice.style.height = "38px"
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+}"""
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+@pytest.mark.parametrize(
+    ("width", "height", "least"), [(1280, 720, 300), (1440, 900, 380), (1920, 900, 380)]
+)
 def test_figures_do_not_move_the_board(
-    browser: sync_api.Browser, url: str, width: int, height: int, least: int
+    browser: sync_api.Browser, url: str, width: int, height: int, least: int, *, noticed: bool
 ) -> None:
-    """They change with every move; a board that grew and shrank with them would be redrawn."""
+    """They change with every move; a board that grew and shrank with them would be redrawn.
+
+    A notice above the game takes little more than its own height from the board.
+    """
     with page_faults.silent(browser, viewport={"width": width, "height": height}) as opened:
         opened.goto(url)
         sync_api.expect(opened.locator("#board g[data-piece]").first).to_be_visible()
+        opened.evaluate(NOTICE, noticed)
         boxes = []
         for words in (["9.9", "0.00", "1"], ["1:59:59", "+153.20", "123.4Mn/s"]):
             opened.evaluate(FIGURES, words)
