@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -21,13 +22,14 @@ from typing import Any
 
 import structlog
 
+from orchestrator.common import errors
 from worker_gpu import agent
 
 log = structlog.get_logger()
 
 END_SECONDS = 3.0  # s: an agent kills and reaps within milliseconds
+ENGINE_END_SECONDS = 20.0  # s: the kernel takes back a large hash and a GPU's memory
 KEPT_RUNS = 400  # seats whose logs are kept: a GPU league's last days
-LOOK_SECONDS = 0.02  # s: between two looks
 
 
 class Runs:
@@ -73,27 +75,36 @@ class Runs:
         return pids
 
     def end_stale(self, hall: str, attempt: str, gpus: frozenset[str]) -> None:
-        """End every agent that has one of the GPUs, or is of the same hall, for another attempt."""
+        """End every agent that has one of the GPUs, or is of the same hall, for another attempt.
+
+        Raises:
+            HostError: an engine of theirs does not end.
+        """
         for seat, order in list(self._orders()):
             ours = order.get("hall") == hall or gpus.intersection(order.get("gpus", ()))
             if ours and order.get("attempt") != attempt:
                 self.end(seat)
 
     def end(self, seat: str) -> None:
-        """End a seat for good: its order goes first, so that nobody starts it again."""
+        """End a seat for good: its order goes first, so that nobody starts it again.
+
+        Raises:
+            HostError: its engine does not end; once the order is gone, it counts as a foreign
+                process, with which a GPU is not given on.
+        """
         (self._root / "seats" / f"{seat}.json").unlink(missing_ok=True)
-        pid = self._agent(seat)
-        if pid is not None:
-            log.warning("agent.ended", seat=seat, agent=pid)
-            with contextlib.suppress(OSError, ValueError):
-                self._tell(seat)
-            if not _gone(pid, END_SECONDS):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                _gone(pid, END_SECONDS)
-        for left in _named([seat]):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
+        with contextlib.ExitStack() as open_handles:
+            engine = _handles(_named([seat]), open_handles)  # that of a killed agent dies unnamed
+            running = self._agent(seat)
+            agents = _handles([] if running is None else [running], open_handles)
+            for pid, handle in agents.items():
+                log.warning("agent.ended", seat=seat, agent=pid)
+                with contextlib.suppress(OSError, ValueError):
+                    self._tell(seat)
+                if not _ends(handle, END_SECONDS):
+                    _kill(handle)
+                    _ends(handle, END_SECONDS)
+            _end_engine(seat, engine, open_handles)
 
     def prune(self) -> None:
         """Forget the oldest seats; those whose agent runs are none of them."""
@@ -144,17 +155,42 @@ class Runs:
             os.close(here)
 
 
-def _gone(pid: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        state = pathlib.Path(f"/proc/{pid}/stat")
-        try:
-            if state.read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (OSError, IndexError):
-            return True
-        time.sleep(LOOK_SECONDS)
-    return False
+def _end_engine(seat: str, engine: dict[int, int], open_handles: contextlib.ExitStack) -> None:
+    """Kill what an agent left of its engine and wait until it is gone; raise ``HostError``."""
+    deadline = time.monotonic() + ENGINE_END_SECONDS
+    left = engine | _handles(_named([seat]), open_handles)
+    while left:
+        for handle in left.values():
+            _kill(handle)
+        for pid, handle in left.items():
+            if not _ends(handle, deadline - time.monotonic()):
+                raise errors.HostError(
+                    f"process {pid} of the engine in seat {seat} was killed and is still there"
+                    f" after {ENGINE_END_SECONDS:g} s: see what holds it (`ps -o stat,wchan {pid}`)"
+                )
+        left = _handles(_named([seat]), open_handles)  # one may have forked before it was killed
+
+
+def _handles(pids: Iterable[int], open_handles: contextlib.ExitStack) -> dict[int, int]:
+    """Return handles of the processes that are there: a number may soon be another's."""
+    handles = {}
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            handles[pid] = os.pidfd_open(pid)
+            open_handles.callback(os.close, handles[pid])
+    return handles
+
+
+def _kill(handle: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+
+def _ends(handle: int, seconds: float) -> bool:
+    """Wait for a process to end, at most that long; one that nobody has reaped yet has ended."""
+    ended = select.poll()
+    ended.register(handle, select.POLLIN)
+    return bool(ended.poll(max(0.0, seconds) * 1000))
 
 
 def _named(seats: Iterable[str]) -> list[int]:
