@@ -260,8 +260,18 @@ def _redis(data: pathlib.Path) -> Iterator[embedded_redis.EmbeddedRedis | None]:
     if address.url():
         yield None
         return
-    with embedded_redis.EmbeddedRedis(data / common.REDIS) as server:
+    server = embedded_redis.EmbeddedRedis(data / common.REDIS)
+    try:
+        server.start()
+    except errors.OwnedError as error:
+        raise errors.OwnedError(
+            f"{error}: `{_in_data(data)}farm season launch FILE` launches a season there; for a"
+            " second farm choose another data directory (--data)"
+        ) from None
+    try:
         yield server
+    finally:
+        server.stop()
 
 
 def _url(redis: embedded_redis.EmbeddedRedis | None) -> str:

@@ -120,6 +120,10 @@ class HostError(FarmError):
     acts = "host"
 
 
+class OwnedError(HostError):
+    """A farm runs on a data directory already; nothing was changed."""
+
+
 class DiskError(HostError):
     """A disk does not take a file now, and may later: nothing is damaged."""
 

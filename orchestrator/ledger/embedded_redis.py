@@ -192,8 +192,9 @@ class EmbeddedRedis:
         """Start the server unless one runs, wait until it answers, and say whether it was started.
 
         Raises:
-            HostError: no server here, another owner, or it does not come up; the
-                message ends with the tail of its log.
+            OwnedError: another owner has the data directory.
+            HostError: no server here, or it does not come up; the message ends with the
+                tail of its log.
         """
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._owner is None:
@@ -207,10 +208,7 @@ class EmbeddedRedis:
     def _own(self) -> int:
         owner = _try_lock(self.data_dir / "redis.owner")
         if owner is None:
-            raise errors.HostError(
-                f"a farm runs on {self.data_dir} already: `farm season launch FILE` launches a"
-                " season there; for a second farm choose another data directory (--data)"
-            )
+            raise errors.OwnedError(f"a farm runs on {self.data_dir} already")
         return owner
 
     def _run_one(self) -> bool:

@@ -219,10 +219,13 @@ def test_a_demo_says_how_it_is_watched_and_how_it_is_seen_again(tmp_path: pathli
         refused = typed("farm status")
         prefix = f"FARM_DATA={data} "
         seen = typed(f"{prefix}farm status --json")
+        second = typed(f"farm up --data {data} --no-web")
     told, _ = process.communicate(timeout=PATIENCE)
     assert refused.returncode != 0
     assert f"`{prefix}farm ...`" in refused.stderr
     assert json.loads(seen.stdout)["seasons"][0]["season"] == "test"
+    assert second.returncode == errors.HostError.exit_code
+    assert f"already: `{prefix}farm season launch FILE` launches a season there" in second.stderr
     assert f"in another terminal: `{prefix}farm watch`" in told
     assert f"again:    `{prefix}farm up` shows page and games" in told
     assert "`farm season new FILE`" in told
