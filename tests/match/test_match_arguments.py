@@ -626,3 +626,11 @@ def test_words_before_a_switch_and_missing_engines_are_refused() -> None:
         arguments.read(["engine"])
     with pytest.raises(errors.UsageError, match="found 1 engines"):
         arguments.read(["-engine", "cmd=true", "tc=1"])
+
+
+def test_a_files_name_that_no_system_takes_is_refused() -> None:
+    """A wrong input, and no fault of the host."""
+    with pytest.raises(
+        errors.UsageError, match=r"-openings file: .*[Nn]ame too long.*a file's name"
+    ):
+        arguments.read(["-engine", "cmd=x", "-openings", f"file={'v' * 300}"])

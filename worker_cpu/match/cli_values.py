@@ -62,7 +62,11 @@ def only(where: str, values: Sequence[str]) -> str:
 def file(where: str, text: str) -> pathlib.Path:
     """Read a file's path; refuse no name, which a script's empty variable is, and a folder."""
     path = pathlib.Path(text)
-    if not text or path.is_dir():
+    try:
+        folder = path.is_dir()
+    except OSError as error:  # such as a name that is too long
+        raise refuse(where, f"{text!r} ({errors.reason(error)})", "a file's name") from None
+    if not text or folder:
         raise refuse(where, "no name" if not text else f"{text!r}, a folder", "a file's name")
     return path
 
