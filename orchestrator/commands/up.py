@@ -260,18 +260,15 @@ def _redis(data: pathlib.Path) -> Iterator[embedded_redis.EmbeddedRedis | None]:
     if address.url():
         yield None
         return
-    server = embedded_redis.EmbeddedRedis(data / common.REDIS)
-    try:
-        server.start()
-    except errors.OwnedError as error:
-        raise errors.OwnedError(
-            f"{error}: `{_in_data(data)}farm season launch FILE` launches a season there; for a"
-            " second farm choose another data directory (--data)"
-        ) from None
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            server = stack.enter_context(embedded_redis.EmbeddedRedis(data / common.REDIS))
+        except errors.OwnedError as error:
+            raise errors.OwnedError(
+                f"{error}: `{_in_data(data)}farm season launch FILE` launches a season there; for a"
+                " second farm choose another data directory (--data)"
+            ) from None
         yield server
-    finally:
-        server.stop()
 
 
 def _url(redis: embedded_redis.EmbeddedRedis | None) -> str:

@@ -110,7 +110,7 @@ def test_the_network_is_measured_and_never_charged(tmp_path: pathlib.Path, ordin
     assert statistics.median(excess) < statistics.median(network_ms) / 2, "and it was not charged"
     if LONG and not ordinary:
         assert p99(proven) < 1.0
-        assert disturbed < len(moves) / 2, "this machine stands still too often to be measured on"
+        assert disturbed < len(moves) / 4, "this machine stands still too often to be measured on"
 
 
 def test_only_the_machines_own_standstill_excuses_a_handover() -> None:

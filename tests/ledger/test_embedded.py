@@ -126,7 +126,7 @@ def test_a_directory_has_one_owner(tmp_path: pathlib.Path) -> None:
     """A second farm on the same data is told so, and disturbs nothing."""
     with embedded_redis.EmbeddedRedis(tmp_path) as own:
         other = embedded_redis.EmbeddedRedis(tmp_path)
-        with pytest.raises(errors.OwnedError, match="already"):
+        with pytest.raises(errors.OwnedError, match=rf"a farm runs on {tmp_path} already$"):
             other.start()
         other.stop()
         own.start()
