@@ -229,7 +229,9 @@ class FarmGroup(click.Group):
             where = "a file cannot be written" if error.filename is None else _text(error.filename)
             message = f"{where}: {error.strerror}"
             click.secho(f"farm: {output.plain(message)}", err=True, fg="red")
-            ctx.exit(errors.HostError.exit_code)
+            # No system takes such a name: it is the command line's fault, not the host's.
+            mistyped = error.errno == errno.ENAMETOOLONG
+            ctx.exit((errors.UsageError if mistyped else errors.HostError).exit_code)
 
 
 def _docstring(module: str, function: str) -> str | None:

@@ -14,6 +14,7 @@ import pytest
 
 from orchestrator import commands, contract
 from orchestrator.commands import launch, programs
+from orchestrator.common import errors
 from orchestrator.ledger import store
 
 
@@ -299,6 +300,17 @@ def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
     assert "demo" in missing.stderr
     assert farm(url, "up", "--until-finished").returncode == 2
     assert "contradict" in farm(url, "up", "--web", "8080", "--no-web").stderr
+
+
+@pytest.mark.parametrize("words", [("season", "launch"), ("season", "simulate"), ("rate",)])
+def test_a_name_that_no_system_takes_is_wrong_usage(
+    words: tuple[str, ...], tmp_path: pathlib.Path
+) -> None:
+    """It can only be the command line's fault: exit code 2, not the host's."""
+    name = "a" * 300
+    done = farm(None, *words, name, data=str(tmp_path))
+    assert done.returncode == errors.UsageError.exit_code
+    assert done.stderr == f"farm: {name}: File name too long\n"
 
 
 def test_both_programs_are_the_same_group() -> None:
