@@ -198,8 +198,8 @@ def restore(
         epoch = ledger.present_epoch()
         if not dry_run:
             author = common.author(ledger, by)
-            epoch = restoring.apply(
-                ledger, sources, journals, plans, author, reason, without_games=without_games
+            epoch, journals, plans = restoring.apply(
+                ledger, sources, journals, author, reason, refused, without_games=without_games
             )
     report = _as_json(journals, plans, epoch) | {"dry_run": dry_run, "reason": reason}
     report["refused"] = refused

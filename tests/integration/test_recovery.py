@@ -76,6 +76,17 @@ class Scene:
         finished, record = harness.invented(order, claim, claimed.token)
         return self.ledger.complete(harness.HALL, claimed.token, "s", finished, record)
 
+    def spool(self, claim: api.Claim, claimed: api.Claimed) -> tuple[contract.GameFinished, bytes]:
+        """Leave the result of a claimed game on its hall's disk, as a worker does first."""
+        order = contract.GameOrder.decode(claimed.order)
+        finished, record = harness.invented(order, claim, claimed.token)
+        header = {"v": 1, "hall": harness.HALL, "token": str(claimed.token), "season": "s"}
+        header |= {"finished": finished.model_dump(mode="json")}
+        spool = self.root / "halls" / "h" / "spool" / f"{claim.attempt}.spool"
+        spool.parent.mkdir(parents=True, exist_ok=True)
+        spool.write_bytes(contract.dumps(header).encode() + b"\n" + record)
+        return finished, record
+
     def state(self) -> state.SeasonState:
         """Fold the journal."""
         return state.fold(self.ledger.read("s", 0, 10_000))
@@ -83,8 +94,8 @@ class Scene:
     def restore(self, other: pathlib.Path | None = None) -> list[restore.Plan]:
         """Restore into the present ledger and archive."""
         sources = restore.Sources(self.archive, other, self.root / "halls")
-        journals, plans = restore.plan(self.ledger, sources)
-        restore.apply(self.ledger, sources, journals, plans, "op", "test")
+        journals, _ = restore.plan(self.ledger, sources)
+        _, _, plans = restore.apply(self.ledger, sources, journals, "op", "test")
         return plans
 
     def fsck(self, *, repair: bool = False) -> list[findings.Told]:
@@ -296,13 +307,7 @@ def test_a_result_that_was_not_recorded_yet_is_taken_from_the_spool(scene: Scene
     assert taken is not None
     claim, claimed = taken
     scene.serve()  # the mirror has the attempt's start
-    order = contract.GameOrder.decode(claimed.order)
-    finished, record = harness.invented(order, claim, claimed.token)
-    told = {"v": 1, "hall": harness.HALL, "token": str(claimed.token), "season": "s"}
-    told |= {"finished": finished.model_dump(mode="json")}
-    spool = scene.root / "halls" / "h" / "spool" / f"{claim.attempt}.spool"
-    spool.parent.mkdir(parents=True)
-    spool.write_bytes(contract.dumps(told).encode() + b"\n" + record)
+    finished, record = scene.spool(claim, claimed)
     lagging = memory.MemoryLedger()
     lagging.load("s", scene.ledger.read("s")[:-1])
     scene.ledger = lagging
@@ -317,6 +322,60 @@ def test_a_result_that_was_not_recorded_yet_is_taken_from_the_spool(scene: Scene
     assert scene.fsck() == []
 
 
+@pytest.mark.parametrize("spooled", [True, False], ids=["on the disk too", "in Redis alone"])
+def test_a_worker_may_tell_its_result_while_a_restore_reads(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, *, spooled: bool
+) -> None:
+    """Workers may stay: a result that comes before they are fenced counts, once, as it came."""
+    scene.serve()
+    taken = scene.claim()
+    assert taken is not None
+    scene.serve()  # the mirror has the attempt's start
+    if spooled:
+        scene.spool(*taken)
+    raised = scene.ledger.raise_epoch
+
+    def told_before(epoch: int) -> int:
+        assert isinstance(scene.complete(*taken), api.Recorded)
+        shutil.rmtree(scene.root / "halls", ignore_errors=True)  # the hall forgets it
+        return raised(epoch)
+
+    monkeypatch.setattr(scene.ledger, "raise_epoch", told_before)
+    (plan,) = scene.restore()
+    assert plan.running is None
+    last = scene.ledger.read("s", 0, 10_000)[-1]
+    assert (last.kind, last.data["attempt"]) == ("game_finished", taken[0].attempt)
+    assert scene.ledger.read("s", 0, 10_000) == journal_mirror.read(
+        scene.archive / "s" / "journal.jsonl"
+    )
+    scene.play()
+    assert scene.state().finished
+    assert scene.fsck() == []
+
+
+def test_a_spool_may_go_while_it_is_looked_at(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its hall forgets it when it hears that the result is recorded: then it is no leftover."""
+    taken = scene.claim()
+    assert taken is not None
+    finished, _ = scene.spool(*taken)
+    start = scene.ledger.read("s", 0, 10_000)[-1]
+    look = leftovers.Leftovers(None, [], scene.root / "halls")
+    assert look.record(finished) is not None
+    assert look.spooled(start) is not None
+    read = pathlib.Path.read_bytes
+
+    def gone(path: pathlib.Path) -> bytes:
+        path.unlink(missing_ok=True)
+        return read(path)
+
+    monkeypatch.setattr(pathlib.Path, "read_bytes", gone)
+    assert look.spooled(start) is None
+    scene.spool(*taken)
+    assert look.record(finished) is None
+
+
 def test_a_damaged_season_keeps_no_other_from_its_restore(scene: Scene) -> None:
     """One journal that does not fold is named and left; the others are restored."""
     folder = scene.archive / "bad"
@@ -328,7 +387,7 @@ def test_a_damaged_season_keeps_no_other_from_its_restore(scene: Scene) -> None:
     journals, plans = restore.plan(scene.ledger, sources, refused)
     assert [plan.journal.name for plan in plans] == ["s"]
     assert "line 1 is damaged" in refused["bad"]
-    restore.apply(scene.ledger, sources, journals, plans, "op")
+    restore.apply(scene.ledger, sources, journals, "op", refused=refused)
     assert scene.ledger.seasons() == ("s",)
     assert (folder / "journal.jsonl").read_text() == '{"no": "entry"}\n'
 

@@ -12,6 +12,7 @@ Invariant: nothing here is changed by reading it, and a damaged leftover is no l
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pathlib
 from collections.abc import Iterator, Sequence
@@ -54,14 +55,13 @@ class Leftovers:
             path = season / FOLDER / f"{attempt}.record"
             if path.is_file():
                 yield path.read_bytes()
-        for spool in self._hall_files(f"spool/{attempt}.spool"):
-            yield spool.read_bytes().partition(b"\n")[2]  # one line of its token, then the record
+        for _, record in self._spools(attempt):
+            yield record
 
     def spooled(self, entry: contract.Entry) -> tuple[contract.GameFinished, bytes] | None:
         """Return the result that a hall has spooled of the attempt that an entry began."""
         begun = contract.AttemptStarted.model_validate(entry.data)
-        for spool in self._hall_files(f"spool/{begun.attempt}.spool"):
-            header, _, record = spool.read_bytes().partition(b"\n")
+        for header, record in self._spools(begun.attempt):
             try:
                 spooled = contract.table(contract.loads(header))
                 finished = contract.GameFinished.model_validate(spooled["finished"])
@@ -72,6 +72,13 @@ class Leftovers:
             if given and is_whole(record, finished.record_sha256):
                 return finished, record
         return None
+
+    def _spools(self, attempt: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield an attempt's spools: a line of JSON with its token, and the record after it."""
+        for spool in self._hall_files(f"spool/{attempt}.spool"):
+            with contextlib.suppress(FileNotFoundError):  # its hall heard that it is recorded
+                header, _, record = spool.read_bytes().partition(b"\n")
+                yield header, record
 
     def plies(self, game: str, attempt: str) -> Plies:
         """Return an attempt's journaled plies, () where none are found."""

@@ -2,8 +2,9 @@
 
 The order matters, so that a restore that is killed may simply be repeated: everything is
 read and checked; the epoch is raised, which ends the rights of every attempt of before;
-the archive gets what only another copy has; Redis gets the entries it lacks and, made from
-the facts alone, what stands beside them; an attempt that was in flight is ended.
+everything is read again, because a worker may have told a result until then; the archive
+gets what only another copy has; Redis gets the entries it lacks and, made from the facts
+alone, what stands beside them; an attempt that was in flight is ended.
 
 Invariants: copies that part are refused, and nothing is written then; no token of an
 older epoch is accepted afterwards.
@@ -150,21 +151,28 @@ def _has(folder: pathlib.Path) -> bool:
 def apply(
     ledger: store.RedisLedger,
     sources: Sources,
-    journals: Sequence[journal_copies.Journal],
-    plans: Sequence[Plan],
+    planned: Sequence[journal_copies.Journal],
     by: str,
     reason: str = "",
+    refused: dict[str, str] | None = None,
     *,
     without_games: bool = False,
-) -> int:
-    """Carry a restore out; return the new epoch. The caller holds the archive's lock.
+) -> tuple[int, list[journal_copies.Journal], list[Plan]]:
+    """Carry out what was planned; return the new epoch, and the journals and plans as they came.
 
-    ``without_games`` says that nobody is to wait for the records that were not found.
+    The caller holds the archive's lock. ``refused`` is as in ``plan``; ``without_games`` says
+    that nobody is to wait for the records that were not found.
+
+    Raises:
+        RefusedError: a journal grows although no attempt of before may write: an operator's
+            command or a `farm serve` does.
+        LedgerDamagedError: as in ``plan``.
     """
     wanted = restoring.next_epoch(
-        ledger.present_epoch(), ledger.now_ms(), [journal.entries for journal in journals]
+        ledger.present_epoch(), ledger.now_ms(), [journal.entries for journal in planned]
     )
     epoch = ledger.raise_epoch(wanted)
+    journals, plans = plan(ledger, sources, refused)
     if sources.other is not None:
         for season_plan in plans:
             archived_games.copy(sources.other, sources.archive, season_plan.journal.name)
@@ -178,7 +186,7 @@ def apply(
         _reindex(ledger, season_plan)
         _end_attempt(ledger, season_plan, by)
     _tell(ledger, epoch, journals, by, reason)
-    return epoch
+    return epoch, journals, plans
 
 
 def _write_mirror(archive: pathlib.Path, journal: journal_copies.Journal) -> None:
@@ -214,7 +222,7 @@ def _require_still(journal: str, reply: api.Appended | api.Stale) -> None:
     if isinstance(reply, api.Stale):
         raise errors.RefusedError(
             f"journal {journal} has grown to entry {reply.last} in Redis meanwhile: something"
-            " still writes there; stop `farm serve` and the workers, restore again"
+            " still writes there; stop `farm serve`, give no command, restore again"
         )
 
 
