@@ -353,6 +353,25 @@ def test_a_worker_may_tell_its_result_while_a_restore_reads(
     assert scene.fsck() == []
 
 
+def test_a_restore_is_told_although_the_gateway_writes_too(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The farm's journal is everybody's: what another one writes meanwhile costs no fact."""
+    last = scene.ledger.last
+    others = [contract.Draft("worker_condemned", {"worker": "w", "reason": "cheats"})]
+
+    def overtaken(journal: str) -> int:
+        seq = last(journal)
+        if journal == api.FARM and others:
+            scene.ledger.append(journal, seq, [others.pop()], "gateway")
+        return seq
+
+    monkeypatch.setattr(scene.ledger, "last", overtaken)
+    scene.restore()
+    farm = [entry.kind for entry in scene.ledger.read(api.FARM)]
+    assert farm == ["season_launched", "worker_condemned", "ledger_restored"]
+
+
 def test_a_spool_may_go_while_it_is_looked_at(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

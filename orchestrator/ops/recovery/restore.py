@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from orchestrator import contract
 from orchestrator.arbiter import game_zip
 from orchestrator.common import errors
-from orchestrator.ledger import api, journal_mirror, restoring, store
+from orchestrator.ledger import api, farm_journal, journal_mirror, restoring, store
 from orchestrator.ops.recovery import games as archived_games
 from orchestrator.ops.recovery import journal_copies, leftovers
 from orchestrator.season import published
@@ -293,4 +293,4 @@ def _tell(
 ) -> None:
     lengths = {journal.name: len(journal.entries) for journal in journals}
     fact = {"epoch": epoch, "journals": lengths, "reason": reason}
-    ledger.append(api.FARM, ledger.last(api.FARM), [contract.Draft("ledger_restored", fact)], by)
+    farm_journal.append(ledger, contract.Draft("ledger_restored", fact), by)
