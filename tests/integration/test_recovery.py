@@ -26,6 +26,7 @@ from orchestrator.season.file import load
 from orchestrator.season.fold import events as season_events
 from orchestrator.season.fold import state
 from orchestrator.serve import archive
+from worker_cpu.hall import directory
 
 Farm = Callable[..., testing.Result]
 
@@ -80,11 +81,8 @@ class Scene:
         """Leave the result of a claimed game on its hall's disk, as a worker does first."""
         order = contract.GameOrder.decode(claimed.order)
         finished, record = harness.invented(order, claim, claimed.token)
-        header = {"v": 1, "hall": harness.HALL, "token": str(claimed.token), "season": "s"}
-        header |= {"finished": finished.model_dump(mode="json")}
-        spool = self.root / "halls" / "h" / "spool" / f"{claim.attempt}.spool"
-        spool.parent.mkdir(parents=True, exist_ok=True)
-        spool.write_bytes(contract.dumps(header).encode() + b"\n" + record)
+        hall = directory.HallDirectory(self.root / "halls" / "h")
+        hall.write_spool(directory.Spooled(harness.HALL, claimed.token, "s", finished, record))
         return finished, record
 
     def state(self) -> state.SeasonState:
