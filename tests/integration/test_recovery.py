@@ -277,13 +277,9 @@ def test_a_finished_game_is_taken_from_the_spool(scene: Scene) -> None:
     scene.serve()
     taken = scene.claim()
     assert taken is not None
-    claim, claimed = taken
-    order = contract.GameOrder.decode(claimed.order)
-    finished, record = harness.invented(order, claim, claimed.token)
+    finished, _ = scene.spool(*taken)
     scene.complete(*taken)
-    spool = scene.root / "halls" / "h" / "spool" / f"{claim.attempt}.spool"
-    spool.parent.mkdir(parents=True)
-    spool.write_bytes(b"{}\n" + record)
+    spool = scene.root / "halls" / "h" / "spool" / f"{finished.attempt}.spool"
     journal = scene.archive / "s" / "journal.jsonl"
     with journal_mirror.Mirror(journal) as kept:  # mirrored, not archived: the moment of a kill
         kept.extend(scene.ledger.read("s", kept.last))
