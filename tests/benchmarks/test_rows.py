@@ -460,8 +460,12 @@ def claims(folder: pathlib.Path) -> Iterator[Row]:
 
 
 def keeper(folder: pathlib.Path) -> Iterator[Row]:
-    """Measure what keeps a test match beside so many lanes, for a second; Redis is not counted."""
-    steps, by_size = 10, dict[int, float]()
+    """Measure what keeps a test match beside so many lanes; Redis is not counted.
+
+    All lanes are looked at once a second (``sprt_match.LOOK_SECONDS``), so several seconds are
+    measured: one second alone has a look or none, as it happens.
+    """
+    steps, seconds, by_size = 10, 10 if LONG else 2, dict[int, float]()
     engine = {"id": "a", "name": "a", "command": ("true",)}
     for size in sizes(500, 5_000, short=(4, 16)):
         here = folder / f"keeper-{size}"
@@ -488,13 +492,13 @@ def keeper(folder: pathlib.Path) -> Iterator[Row]:
             kept.step(rung.append, 1)
             assert len(rung) == size
             begun, waited = time.process_time(), time.monotonic()
-            for number in range(steps):
+            for number in range(steps * seconds):
                 kept.step(rung.append, 1)
                 time.sleep(max(0.0, waited + (number + 1) / steps - time.monotonic()))
-            by_size[size] = (time.process_time() - begun) * 1e3
+            by_size[size] = (time.process_time() - begun) / seconds * 1e3
             kept.close()
             known.close()
-    what = f"what keeps a test match, so many lanes, {steps} looks a second: CPU a second"
+    what = f"what keeps a test match, so many lanes, {steps} steps a second: CPU a second"
     yield Row("8", what, "ms", by_size, "flat", "tests/testmatch/test_sprt_match.py")
 
 
