@@ -100,6 +100,8 @@ def disqualify(
 
     act = act.seconded("disqualify", change)
     done = act.change(change, unoffered=True)
+    if substitute is not None:
+        substitutes.warn(done.fact)
     ending = "nobody takes its seat" if substitute is None else substitutes.in_words(done.fact, act)
     report = {"engine": engine, "event": event, "substitute": substitute, "played": played}
     will = act.tense("will be", "is")

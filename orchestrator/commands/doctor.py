@@ -14,7 +14,7 @@ import click
 import rich.table
 
 from orchestrator import contract
-from orchestrator.commands import common, engine_trial, paths, programs, shell_offers
+from orchestrator.commands import common, engine_trial, paths, programs, shell_offers, starts
 from orchestrator.common import errors, files, version
 from orchestrator.engines import known_programs
 from orchestrator.ledger import store, vitals
@@ -145,7 +145,7 @@ def preflight(event: str, name: str | None, archive: pathlib.Path, *, as_json: b
             *_farm(ledger),
             *farm.hall(ledger, state.hall),
             *_machine(ledger),
-            *_event(state, event),
+            *_event(state, event, quiet=as_json),
         ]
         summary = _report(ledger.now_ms(), tuple(checked), state.launched.id, event)
         path = None
@@ -207,10 +207,14 @@ def _here(in_play: Mapping[str, str]) -> Iterator[contract.Finding]:
             yield from check(in_play)
 
 
-def _event(state: season_state.SeasonState, event: str) -> Iterator[contract.Finding]:
+def _event(
+    state: season_state.SeasonState, event: str, *, quiet: bool
+) -> Iterator[contract.Finding]:
     yield from season.tables(state, event)
     written = season.trials(state, event, engine_trial.OWN)
-    yield from season.engines(written, entry_points.player(), state.hall, common.redis_url())
+    play, url = entry_points.player(), common.redis_url()
+    for order in starts.shown([(order.white.name, order) for order in written], quiet=quiet):
+        yield from season.engines([order], play, state.hall, url)
 
 
 def _report(

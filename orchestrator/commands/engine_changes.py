@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, rosters, season_change, shell_offers, times
+from orchestrator.commands import common, programs, rosters, season_change, shell_offers, times
 from orchestrator.season.amend import engine_update
+from orchestrator.season.file import roster
 from orchestrator.season.fold import state
 from orchestrator.season.spec import model
 
@@ -26,6 +27,7 @@ def _entry_options(function: common.Function) -> common.Function:
 
 def _entry(file: str, name: str, *, pin: bool) -> model.EngineEntry:
     entry = rosters.entry(file, name)
+    programs.warn(programs.warnings([roster.spec(entry)]))
     return rosters.pinned(entry) if pin else entry
 
 

@@ -8,7 +8,7 @@ import click
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
-from orchestrator.commands import common, rosters, shell_offers, test_games
+from orchestrator.commands import common, programs, rosters, shell_offers, test_games
 from orchestrator.common import bounds, errors, output
 from orchestrator.ops import entry_points as players
 from orchestrator.season.amend import windows
@@ -70,6 +70,7 @@ def test(
     hall = HALL if chosen is None else chosen.hall
     rules = _rules(chosen, event, name) if loaded is None else _rules_of_file(loaded, event)
     pair = (_named(engines, name), OWN if against is None else _named(engines, against))
+    programs.warn(programs.warnings(pair))
     written = [_order(number, pair, clock, rules) for number in range(games)]
     url = None if chosen is None else common.redis_url()
     played = []

@@ -14,6 +14,7 @@ from orchestrator import contract
 from orchestrator.commands import common, programs, shell_offers, tablebases
 from orchestrator.common import errors, version
 from orchestrator.ledger import api, store
+from orchestrator.season import views
 from orchestrator.season.amend import operations
 from orchestrator.season.file import describe, load
 from orchestrator.season.fold import entries, plan, titles
@@ -61,7 +62,7 @@ def start(
         effects.append(api.Hold(season, "pause", PAUSED))
     reply = ledger.append(season, 0, drafts, by, effects)
     if isinstance(reply, api.Stale):
-        raise _taken(season)
+        raise _taken(ledger, season)
     common.append_farm(ledger, contract.Draft("season_launched", {"season": season}), by)
 
 
@@ -81,9 +82,17 @@ def titled(ledger: store.RedisLedger, loaded: load.Loaded) -> load.Loaded:
     return dataclasses.replace(loaded, season=season, engines=engines)
 
 
-def _taken(season: str) -> errors.RefusedError:
+def _taken(ledger: store.RedisLedger, season: str) -> errors.RefusedError:
+    """Say that an id is taken, and how a season that is not over goes on."""
+    taken, anew = f"a season {season!r} has been launched already", "give another id with --id"
+    folded = common.fold(ledger, season)
+    if folded.over:
+        return errors.RefusedError(f"{taken} and is over; {anew}")
+    games = views.season(folded)["games"]
+    goes_on = "it goes on where a farm is at work: here by `farm up` without --launch"
     return errors.RefusedError(
-        f"a season {season!r} has been launched already; give another id with --id"
+        f"{taken} and is not over ({games['played']} of {games['total']} games): {goes_on};"
+        f" to begin another one, {anew}"
     )
 
 
@@ -124,7 +133,7 @@ def launch(
     with common.open_ledger() as ledger:
         _require_durable(ledger, insist=insist)
         if chosen in ledger.seasons():
-            raise _taken(chosen)
+            raise _taken(ledger, chosen)
         loaded = titled(ledger, loaded)
         if not dry_run:
             who = common.author(ledger, by)

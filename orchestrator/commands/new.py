@@ -352,12 +352,23 @@ def _doubted() -> Callable[[str | None], tuple[str, ...]]:
         if away and listed not in before:
             before.append(listed)
             raise ValueError(
-                f"no program on this machine: {', '.join(away)}; if the hall has it, give the same"
-                " answer again"
+                f"no program on this machine: {_names(away)}; if the hall has it, give the same"
+                f" answer again{_blanks_in(away)}"
             )
         return listed
 
     return read
+
+
+def _names(listed: Sequence[str]) -> str:
+    """Join names; one with a blank in it is quoted, as it may have been meant as several."""
+    return ", ".join(f"{name!r}" if " " in name else name for name in listed)
+
+
+def _blanks_in(listed: Sequence[str]) -> str:
+    if not any(" " in name for name in listed):
+        return ""
+    return ". With a comma in the answer blanks do not part names: put a comma behind each"
 
 
 def _format_of(engines: int, answer: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import socket
+from typing import Final
 
 import click
 
@@ -16,6 +17,7 @@ from orchestrator.ledger import kibitz_store
 BACKLOG = 2_048  # connections that wait while all others are served
 PORT = 8080  # one of the ports that Lichess' broadcaster reads from
 UDP = "a UDP port, or ADDRESS:PORT as 0.0.0.0:16061 or [::]:16061"
+EVERY: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared only
 LISTENING = "the descriptor of a listening socket that this process inherits"
 
 
@@ -178,12 +180,19 @@ def serve_web(
             port,
             connection_limits.ConnectionLimits(proxies or connection_limits.LOOPBACK),
         )
-        click.echo(f"farm: the live page is at {url(listening)}", err=True)
+        click.echo(f"farm: the live page is at {url(listening)}{from_others(listening)}", err=True)
         serving.run(sockets=[listening])
 
 
 def url(listening: socket.socket) -> str:
-    """Return the address of the page that a listening socket serves."""
+    """Return the address of the page that a listening socket serves, for this computer."""
     host, port = listening.getsockname()[:2]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - compared only
-    return f"http://{shown}:{port}/"
+    return f"http://{EVERY.get(host, host)}:{port}/"
+
+
+def from_others(listening: socket.socket) -> str:
+    """Say where other computers find the page of a socket that listens to all, '' to none."""
+    host, port = listening.getsockname()[:2]
+    if host not in EVERY:
+        return ""
+    return f" (for other computers http://{socket.gethostname()}:{port}/, or this one's address)"

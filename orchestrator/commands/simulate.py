@@ -88,8 +88,8 @@ def simulate(
     FILE is a path, or the name of a bundled season. The same seed plays the same
     season, to the byte. Ties that the organizers must decide are decided by lot. What people and
     hosts are taken to need for gates, answers and repairs is told apart from play and breaks.
-    With --serve the live page shows the season as it goes: tables, brackets, forecast. Its
-    games have results and no moves.
+    With --serve, which leaves it out, the live page shows the season as it goes: tables,
+    brackets, forecast. Its games have results and no moves.
 
     Example: farm simulate season16 --seed 7 --crash-rate l2-3=0.1
     """
@@ -151,7 +151,7 @@ def _serve(played: season_simulation.Simulation, speed: float | None, host: str,
     from orchestrator.broadcast.web import app, server  # noqa: PLC0415 - the web's libraries
 
     logs.configure()
-    took_seconds = (played.state.at_ms - played.state.launched_ms) / 1000
+    took_seconds = _took_seconds(played)
     factor = speed or max(1.0, took_seconds / SHOW_SECONDS)
     with (
         serve_web.listen(host, port) as listening,
@@ -161,14 +161,15 @@ def _serve(played: season_simulation.Simulation, speed: float | None, host: str,
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder goes, too
         source = season_simulation.Playback(played.journal, factor, time.monotonic)
         made = app.create(source, root / "archive", root / "feeds", outlook.Settings(humble=False))
-        click.echo(f"farm: the live page is at {serve_web.url(listening)}", err=True)
+        others = serve_web.from_others(listening)
+        click.echo(f"farm: the live page is at {serve_web.url(listening)}{others}", err=True)
         click.echo(
             f"farm: {played.state.launched.season.name}, seed {played.seed}:"
             f" {wording.duration(took_seconds)} pass in"
             f" {wording.duration(max(1.0, took_seconds / factor))}; Ctrl-C ends it",
             err=True,
         )
-        for line in _assumed(played):
+        for line in _assumed(played, "assumed and left out"):
             click.echo(f"farm: {line}", err=True)
         server.make(made, host, port).run(sockets=[listening])
 
@@ -177,25 +178,29 @@ def _show(played: season_simulation.Simulation, report: dict[str, Any]) -> None:
     console = common.console()
     for event in played.state.events:
         console.print(tables.standings(views.standings(played.state, event)))
-    took_ms = played.state.at_ms - played.state.launched_ms - played.waited_ms
     console.print(
         f"{played.state.launched.season.name}, seed {report['seed']}: {report['games']} games in"
-        f" {wording.duration(took_ms / 1000)}, ties decided by lot: {report['decisions']},"
+        f" {wording.duration(_took_seconds(played))}, ties decided by lot: {report['decisions']},"
         f" disqualifications: {report['disqualifications']},"
         f" interruptions: {report['interruptions']}"
     )
-    for line in _assumed(played):
+    for line in _assumed(played, "assumed"):
         console.print(line)
     console.print(f"Champion: {views.name(played.state, report['champion'])}")
 
 
-def _assumed(played: season_simulation.Simulation) -> Iterator[str]:
+def _took_seconds(played: season_simulation.Simulation) -> float:
+    """Return how long play and breaks took, without what people and hosts were waited for."""
+    return (played.state.at_ms - played.state.launched_ms - played.waited_ms) / 1000
+
+
+def _assumed(played: season_simulation.Simulation, how: str) -> Iterator[str]:
     """Say what a simulation takes for granted: waits that no file gives, missing ratings."""
     if played.waited_ms:
         answer = wording.duration(season_simulation.ANSWER_MS / 1000)
         outage = wording.duration(season_simulation.OUTAGE_MS / 1000)
         yield (
-            f"Besides, {wording.duration(played.waited_ms / 1000)} of waiting are assumed: {answer}"
+            f"Besides, {wording.duration(played.waited_ms / 1000)} of waiting are {how}: {answer}"
             f" for each gate that an operator opens and each answer of the organizers, {outage}"
             " for each lost host"
         )

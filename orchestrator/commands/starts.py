@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import rich.progress
 
@@ -21,6 +21,8 @@ from orchestrator.ops.doctor import season
 from orchestrator.season.file import load
 from orchestrator.season.fold import orders
 from orchestrator.season.spec import model
+
+T = TypeVar("T")
 
 CONTROL: Final = contract.TimeControl(base_ms=10_000, increment_ms=100)
 PATIENT_MS: Final = 15_000  # for an introduction, where the protocol has to be found out
@@ -51,7 +53,7 @@ class Programs:
         named = dict.fromkeys(commands)
         fresh = [_spec(name) for name in named if name not in self._starts]
         here = [spec for spec in fresh if not programs.missing([spec])]
-        for spec in _shown(here, quiet=self._quiet):
+        for spec in shown([(spec.name, spec) for spec in here], quiet=self._quiet):
             self._starts[spec.name] = _either(spec)
         return {name: self._starts[name] for name in named if name in self._starts}
 
@@ -68,8 +70,8 @@ def of_season(loaded: load.Loaded, *, quiet: bool) -> list[str]:
     """
     here = [spec for spec in loaded.engines if not spec.box and not programs.missing([spec])]
     rules = loaded.season.events[0]
-    ready = [orders.engine_in(spec, rules.id) for spec in here]
-    return warnings({spec.id: _as_written(spec, rules) for spec in _shown(ready, quiet=quiet)})
+    ready = [(spec.name, orders.engine_in(spec, rules.id)) for spec in here]
+    return warnings({spec.id: _as_written(spec, rules) for spec in shown(ready, quiet=quiet)})
 
 
 def _as_written(spec: contract.EngineSpec, rules: model.Event) -> Start:
@@ -106,14 +108,15 @@ def _spec(command: str) -> contract.EngineSpec:
     return contract.EngineSpec(id="engine", name=command, command=(command,), protocol=protocol)
 
 
-def _shown(specs: Sequence[contract.EngineSpec], *, quiet: bool) -> Iterator[contract.EngineSpec]:
+def shown(named: Sequence[tuple[str, T]], *, quiet: bool) -> Iterator[T]:
+    """Yield what is started, beside a bar that says which one; ``named``: each with its name."""
     console = common.console(stderr=True)
     quiet = quiet or not console.is_terminal  # elsewhere all that is left of it is an empty line
     with rich.progress.Progress(console=console, disable=quiet, transient=True) as bar:
-        task = bar.add_task("", total=len(specs))
-        for spec in specs:
-            bar.update(task, description=f"starting {spec.name} once")
-            yield spec
+        task = bar.add_task("", total=len(named))
+        for name, started in named:
+            bar.update(task, description=f"starting {name} once")
+            yield started
             bar.advance(task)
 
 

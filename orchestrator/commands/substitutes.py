@@ -13,7 +13,7 @@ from typing import Any, get_args
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, rosters, season_change, shell_offers
+from orchestrator.commands import common, programs, rosters, season_change, shell_offers
 from orchestrator.common import errors
 from orchestrator.season.amend import engine_update
 from orchestrator.season.amend import substitute as amend_substitute
@@ -81,7 +81,13 @@ def engine(
 
     done = act.change(change, unoffered=True)
     report = {key: done.fact[key] for key in ("event", "engine", "games", "annulled", "replays")}
+    warn(done.fact)
     act.report(done, report | {"substitute": substitute}, in_words(done.fact, act))
+
+
+def warn(fact: dict[str, Any]) -> None:
+    """Warn of a substitute whose program is missing here, or started by another protocol."""
+    programs.warn(programs.warnings([contract.EngineSpec.model_validate(fact["substitute"])]))
 
 
 def spec(

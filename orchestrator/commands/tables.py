@@ -281,7 +281,9 @@ def _finality(view: Mapping[str, Any]) -> str:
         return "final table"
     undecided = view["open_decisions"]
     plural = "" if undecided == 1 else "s"
-    return f"table so far ({undecided} decision{plural} open)" if undecided else "standings"
+    if undecided:
+        return f"table so far ({undecided} decision{plural} open)"
+    return "table so far (a tie is played off)" if view["status"] == "ranked" else "standings"
 
 
 def _standing(position: int, row: Mapping[str, Any], criteria: Sequence[str]) -> list[str]:

@@ -180,7 +180,8 @@ def up(
 
     Ctrl-C, or a terminal that is closed, ends it after the running game, a second Ctrl-C (or
     SIGTERM) at once: the game is then an interruption, and goes on next time as its event's
-    rules say. Logs are in the data directory.
+    rules say. Logs are in the data directory. The live page is for this computer; for others
+    on your network run `farm serve-web --host 0.0.0.0 --port 8081` in another terminal.
 
     Example: farm up --launch demo --until-finished
     """
@@ -453,7 +454,7 @@ def run(
                 console.print("ending after the running game; Ctrl-C again gives it up")
             farm.stop(lambda: ending.give_up)
             shown.tell_last_game(farm.hall)
-            console.print("farm: everything is stopped")
+            console.print(f"farm: everything is stopped{shown.how_it_goes_on()}", soft_wrap=True)
     return finished
 
 

@@ -212,6 +212,12 @@ class Screen:
                 rules = folded.events[folded.game(game).event].spec.interruptions
                 self._console.print(f"{game} is given up: next time it {_goes_on(rules)}")
 
+    def how_it_goes_on(self) -> str:
+        """Return the end of the last line: how what is not over is played on, '' if all is over."""
+        if all(folded.over for folded in self._states.values()):
+            return ""
+        return f"; {self._command('up')} goes on"
+
     def finished(self, season: str | None) -> state.SeasonState | None:
         """Return the state of a season that is finished.
 

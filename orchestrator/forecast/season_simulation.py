@@ -75,13 +75,7 @@ class Simulation:
     @property
     def waited_ms(self) -> int:
         """Return how long people and lost hosts were waited for, which is no play and no break."""
-        waited = 0
-        for before, entry in itertools.pairwise(self.journal):
-            if entry.by in {"operator", "organizer"}:
-                waited += entry.at_ms - before.at_ms
-            elif entry.kind == entries.ATTEMPT_ENDED:
-                waited += OUTAGE_MS
-        return waited
+        return sum(_waits_ms(self.journal))
 
     def run(self) -> Simulation:
         """Play to the end; raise ``OrganizerError`` where a season cannot go on."""
@@ -198,10 +192,21 @@ class Simulation:
             self._attempts[game] = self._attempts.get(game, 0) + 1
 
 
+def _waits_ms(journal: Sequence[contract.Entry]) -> list[int]:
+    """Return how long people or a lost host were waited for before each entry but the first."""
+    return [
+        entry.at_ms - before.at_ms
+        if entry.by in {"operator", "organizer"}
+        else OUTAGE_MS * (entry.kind == entries.ATTEMPT_ENDED)
+        for before, entry in itertools.pairwise(journal)
+    ]
+
+
 class Playback:
     """A simulated season that happens again, as whoever shows seasons reads a ledger.
 
-    Its time runs ``speed`` times as fast as ``clock`` (s), from the launch on; after the last
+    Its time runs ``speed`` times as fast as ``clock`` (s), from the launch on, and jumps over what
+    people and lost hosts were waited for: nothing happens then. After the last
     entry it stands still. Without a clock all of it has happened. A ledger's plies and records
     are not here: nobody played a simulated season's games, and others' are in the archive.
     """
@@ -216,13 +221,19 @@ class Playback:
         self._journal, self._speed, self._clock = journal, speed, clock
         self._begun = clock() if clock else 0.0
         self._season = str(journal[0].data["id"])
+        self._waited_ms = [0, *itertools.accumulate(_waits_ms(journal))]  # up to each entry
+        self._shown_ms = [
+            entry.at_ms - waited for entry, waited in zip(journal, self._waited_ms, strict=True)
+        ]
 
     def now_ms(self) -> int:
         """Return the season's time of day."""
         if self._clock is None:
             return self._journal[-1].at_ms
         passed_ms = (self._clock() - self._begun) * self._speed * 1000
-        return min(self._journal[0].at_ms + round(passed_ms), self._journal[-1].at_ms)
+        shown_ms = self._journal[0].at_ms + round(passed_ms)
+        happened = bisect.bisect_right(self._shown_ms, shown_ms)
+        return min(shown_ms + self._waited_ms[happened - 1], self._journal[-1].at_ms)
 
     def seasons(self) -> tuple[str, ...]:
         """Return the one season."""

@@ -61,6 +61,11 @@ def _created(state: season_state.SeasonState) -> list[contract.Draft]:
     return []
 
 
+def due(season: model.Season, event: events.EventState) -> bool:
+    """Say whether a tie that a ranking leaves is played off, and has not been parted yet."""
+    return _plays_off(event) and any(decisions.level(season, event))
+
+
 def _plays_off(event: events.EventState) -> bool:
     return event.spec.tiebreaks[-1:] == (model.Criterion.PLAYOFF,)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.season import blockers, decisions, published
+from orchestrator.season import blockers, decisions, playoffs, published
 from orchestrator.season.file import wording
 from orchestrator.season.fold import (
     crosstable,
@@ -157,12 +157,13 @@ def table(
     """Return an event's table with every tiebreak number."""
     event_state = state.events[event_id]
     ranked = event_state.status is events.Status.RANKED
-    undecided = len(list(decisions.questions(state.launched.season, event_state))) if ranked else 0
+    season = state.launched.season
+    undecided = len(list(decisions.questions(season, event_state))) if ranked else 0
     return {
         "event": event_state.id,
         "name": event_state.spec.name,
         "status": event_state.status.value,
-        "final": ranked and not undecided,
+        "final": ranked and not undecided and not playoffs.due(season, event_state),
         "open_decisions": undecided,
         "chain": [criterion.value for criterion in event_state.spec.tiebreaks],
         "rows": [_row(state, event_id, row) for row in rows],

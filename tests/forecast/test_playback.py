@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import driver
 import harness
 import httpx
 import pytest
@@ -18,7 +19,7 @@ from click import testing
 from orchestrator import commands
 from orchestrator.broadcast.content import season_view
 from orchestrator.commands import launch
-from orchestrator.forecast import season_simulation
+from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season.file import load
 
 FARM = [sys.executable, "-m", "celery", "-A", "orchestrator", "farm"]
@@ -53,6 +54,31 @@ def test_entries_happen_at_their_times_so_many_times_as_fast() -> None:
     assert playback.read(season, limit=10_000) == list(journal)
     assert playback.now_ms() == journal[-1].at_ms
     assert playback.read("another") == []
+
+
+def test_what_people_are_waited_for_is_jumped_over(tmp_path: pathlib.Path) -> None:
+    """A gate that an operator opens takes no time of the page's; games take all of it."""
+    text = driver.season_text()
+    shown_seconds = []
+    for gate in ("", 'break = "operator"\n'):
+        file = tmp_path / "season.toml"
+        driver.load(tmp_path, text)  # its books
+        file.write_text(text.replace('break = "10m"\n', gate))
+        chances = game_model.Chances(interruption=0.1)
+        loaded = load.load(file)
+        played = season_simulation.Simulation.launched(loaded, 3, chances).run()
+        assert played.waited_ms > 0, "hosts were lost, too"
+        clock = Clock()
+        playback = season_simulation.Playback(played.journal, 1.0, clock)
+        (season,) = playback.seasons()
+        took_ms = played.state.at_ms - played.state.launched_ms - played.waited_ms
+        clock.now += took_ms / 1000 - 0.01
+        assert playback.last(season) < len(played.journal)
+        clock.now += 0.02
+        assert playback.last(season) == len(played.journal)
+        assert playback.now_ms() == played.journal[-1].at_ms
+        shown_seconds.append(took_ms / 1000)
+    assert shown_seconds[0] == shown_seconds[1]
 
 
 def test_it_is_shown_as_simulated_and_plays_the_same() -> None:

@@ -111,8 +111,11 @@ def test_another_season_is_launched_at_once(
     file = str(tmp_path / "season.toml")
     farm("launch", file, "--id", "right")
     assert "several seasons are open" in farm("pause", code=2)
+    refused = farm("launch", file, code=3)
+    assert "is not over (1 of 16 games): it goes on where a farm is at work" in refused
+    assert "here by `farm up` without --launch; to begin another one, give another id" in refused
     farm("abandon", "test", *WHY, "--yes")
-    farm("launch", file, code=3)
+    assert "has been launched already and is over; give another id" in farm("launch", file, code=3)
     assert "right is paused" in farm("pause")
     assert ledger.holds("right").keys() == {"pause"}
 

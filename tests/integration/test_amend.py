@@ -11,8 +11,9 @@ import driver
 import harness
 import on_paper
 import pytest
+from click import testing
 
-from orchestrator import contract
+from orchestrator import commands, contract
 from orchestrator.commands import common
 from orchestrator.ledger import api, store
 from orchestrator.season.fold import entries, orders, state
@@ -27,7 +28,7 @@ id = "new"
 name = "Newcomer"
 version = "3"
 rating = 2700
-command = ["new"]
+command = ["farm-engine"]
 neural = { training = "T", network = "N", engine = "E" }
 """
 
@@ -74,6 +75,29 @@ def test_an_engine_is_replaced_under_audit(
     assert acts[-1]["by"].startswith("ann@")
     assert "an amendment" in farm("log")
     assert "plays league already" in farm(*words, "--entry", str(path), *WHY, code=3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("amend", "engine", "e1", "--event", "league", "--with", "new", "--played", "replay"),
+        ("disqualify", "e1", "--event", "league", "--with", "new", "--played", "replay"),
+        ("engine", "add", "new"),
+    ],
+)
+def test_a_newcomer_that_cannot_play_as_written_is_warned_of(
+    ledger: store.RedisLedger, tmp_path: pathlib.Path, words: tuple[str, ...]
+) -> None:
+    """As at a launch: before it is done, too, since a seat is not given back."""
+    offered(ledger)
+    path = tmp_path / "engines.toml"
+    path.write_text(ENTRY.replace('command = ["farm-engine"]', 'command = ["/nowhere/fairymax"]'))
+    arguments = [*words, "--file" if "add" in words else "--entry", str(path), *WHY]
+    for more in (["--dry-run"], []):
+        done = testing.CliRunner().invoke(commands.farm, [*arguments, *more])
+        assert done.exit_code == 0, done.output
+        assert "no program on this machine, or none that can be executed: new" in done.stderr
+        assert 'speak XBoard: protocol = "xboard" belongs into its entry' in done.stderr
 
 
 def test_a_disqualified_engine_is_replaced_or_not(ledger: store.RedisLedger) -> None:

@@ -365,3 +365,13 @@ def test_a_port_that_is_taken_is_told_with_the_option_that_chose_it(
     assert done.returncode == 5
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
     assert "choose another --web" in done.stderr
+
+
+@pytest.mark.parametrize(("host", "others"), [("127.0.0.1", False), ("0.0.0.0", True)])
+def test_a_page_for_all_computers_says_its_address_for_others(host: str, *, others: bool) -> None:
+    """127.0.0.1 leads nobody else anywhere; a page of this computer alone promises nothing."""
+    with serve_web.listen(host, 0) as listening:
+        port = listening.getsockname()[1]
+        assert serve_web.url(listening) == f"http://127.0.0.1:{port}/"
+        elsewhere = serve_web.from_others(listening)
+    assert (f"http://{socket.gethostname()}:{port}/" in elsewhere) is others

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pathlib
+import re
 import signal
 
 import driver
@@ -363,4 +364,5 @@ def test_ctrl_c_while_a_result_is_printed_loses_no_line(
     printed = terminal.getvalue()
     assert printed.count("league.1 (") == 1
     assert printed.index("league.1 (") < printed.index("everything is stopped")
+    assert re.search(r"everything is stopped; `.*farm up` goes on\n", printed)
     assert not any(process.running for process in idle)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click.testing
@@ -14,7 +14,7 @@ import harness
 import pytest
 
 from orchestrator import commands, contract
-from orchestrator.commands import paths
+from orchestrator.commands import paths, starts
 from orchestrator.ledger import api, store, vitals
 from orchestrator.ops.doctor import farm as checks
 from orchestrator.ops.doctor import season as season_checks
@@ -161,6 +161,23 @@ def test_preflight_starts_each_engine_and_is_kept_with_the_event(ground: Ground)
     assert fact.kind == "preflight_done"
     assert fact.data["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert "engine scripted-1" in fact.data["failed"]
+
+
+def test_preflight_says_whom_it_starts(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each engine's start may take seconds: nobody waits for them without a word."""
+    ground.paused([harness.scripted(ground.root / "life", number) for number in (1, 2)])
+    shown: list[tuple[list[str], bool]] = []
+
+    def watched(
+        named: Sequence[tuple[str, contract.GameOrder]], *, quiet: bool
+    ) -> Iterator[contract.GameOrder]:
+        shown.append(([name for name, _ in named], quiet))
+        yield from (order for _, order in named)
+
+    monkeypatch.setattr(starts, "shown", watched)
+    for words, quiet in (([], False), (["--json"], True)):
+        ground.run("preflight", "league", *words)
+        assert shown[-1] == (["Scripted 1", "Scripted 2"], quiet)
 
 
 def test_a_desk_is_no_hall_and_keeps_no_report(

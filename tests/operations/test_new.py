@@ -339,6 +339,14 @@ def test_a_program_that_is_not_here_is_doubted_at_once(tmp_path: pathlib.Path) -
     assert load.load(tmp_path / "my-cup.toml").engines[1].command == ("the-halls-own",)
 
 
+def test_a_comma_among_blanks_is_told_to_part_alone(tmp_path: pathlib.Path) -> None:
+    """Several engines that became one name are quoted, and why they did is said."""
+    mixed, meant = "farm-engine, farm-engine the-halls-own", "farm-engine farm-engine"
+    text = Terminal(tmp_path, f"{mixed}\n{meant}\n\n\n\n").end()
+    told = "no program on this machine: 'farm-engine the-halls-own'; if the hall has it, give the"
+    assert f"{told} same answer again. With a comma in the answer blanks do not part names" in text
+
+
 @pytest.mark.parametrize(("answer", "events"), [("", 1), ("3\n4", 2)])
 def test_a_final_is_asked_for(tmp_path: pathlib.Path, answer: str, events: int) -> None:
     """Nobody has to know the option; who wants none presses Enter."""

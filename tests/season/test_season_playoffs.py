@@ -6,6 +6,7 @@ from pathlib import Path
 
 import driver
 import pytest
+import test_season_organizers
 
 from orchestrator import contract
 from orchestrator.common import errors
@@ -67,6 +68,19 @@ def test_a_tie_across_a_line_creates_an_event_that_parts_it(tmp_path: Path) -> N
     assert [row.engine for row in rows[:2]] == best
     assert [row.decided_by for row in rows[:2]] == ["playoff", "playoff"]
     assert found.champion == found.events["final"].rows[0].engine
+
+
+def test_a_table_whose_tie_is_played_off_is_not_final_yet(tmp_path: Path) -> None:
+    """Until the playoff has parted the level engines, nobody calls their tie harmless."""
+    played = season(tmp_path, 4, 'promote = [{ top = 2, to = "final" }]', drawn_league).play(12)
+    so_far = views.standings(played.state, "league")
+    assert (so_far["status"], so_far["final"]) == ("ranked", False)
+    shown = test_season_organizers.shown_standings(so_far)
+    assert "League D: table so far (a tie is played off)" in shown
+    assert "not decided" not in shown
+    parted = views.standings(played.play().state, "league")
+    assert parted["final"]
+    assert "League D: final table" in test_season_organizers.shown_standings(parted)
 
 
 def test_a_tie_that_decides_nothing_creates_none(tmp_path: Path) -> None:

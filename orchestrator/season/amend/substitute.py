@@ -77,7 +77,8 @@ def _check_substitute(
     registered = state.engines.get(substitute.id)
     if registered is not None and registered != substitute:
         raise errors.RefusedError(
-            f"{substitute.id} is in the season with other settings; name it by its id alone"
+            f"{substitute.id} is in the season with other settings: give the new entry another id,"
+            " or leave --entry out to have it play by its old one"
         )
     if substitute.id in {*event.entrants, *event.substitutes.values()}:
         raise errors.RefusedError(f"{substitute.id} plays {event.id} already")
