@@ -84,15 +84,18 @@ def titled(ledger: store.RedisLedger, loaded: load.Loaded) -> load.Loaded:
 
 def _taken(ledger: store.RedisLedger, season: str) -> errors.RefusedError:
     """Say that an id is taken, and how a season that is not over goes on."""
-    taken, anew = f"a season {season!r} has been launched already", "give another id with --id"
+    taken, another_id = (
+        f"a season {season!r} has been launched already",
+        "give another id with --id",
+    )
     folded = common.fold(ledger, season)
     if folded.over:
-        return errors.RefusedError(f"{taken} and is over; {anew}")
+        return errors.RefusedError(f"{taken} and is over; {another_id}")
     games = views.season(folded)["games"]
     goes_on = "it goes on where a farm is at work: here by `farm up` without --launch"
     return errors.RefusedError(
         f"{taken} and is not over ({games['played']} of {games['total']} games): {goes_on};"
-        f" to begin another one, {anew}"
+        f" to begin another one, {another_id}"
     )
 
 
