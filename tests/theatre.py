@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import driver
 import harness
 import httpx
 import redis
@@ -26,6 +27,7 @@ from orchestrator.commands import launch, serve_web
 from orchestrator.forecast import game_model, season_simulation
 from orchestrator.ops import acl, supervisor
 from orchestrator.season.file import load
+from orchestrator.season.fold import events as season_events
 from orchestrator.season.fold import state as season_state
 
 ROLE = "broadcast"
@@ -107,6 +109,17 @@ def round_robin(root: pathlib.Path, engines: int, double_rounds: int = 1) -> Tap
         for n in range(engines)
     ]
     return of_file(harness.league(root / f"{engines}.toml", rows, double_rounds))
+
+
+def one_out(root: pathlib.Path) -> Tape:
+    """Return the journal of a season whose league has lost Engine 1: it crashed twice."""
+    text = driver.season_text().replace("promote =", "disqualify_after = 2\npromote =", 1)
+
+    def verdict(game: season_events.Game) -> driver.Verdict:
+        crash = ("0-1", contract.Ending.DISCONNECT)
+        return crash if game.white == "e1" else driver.drawn(game)
+
+    return Tape(driver.Driver.launched(driver.load(root, text), verdict).play().journal)
 
 
 @dataclasses.dataclass

@@ -237,7 +237,7 @@ SEASON = Board(
                 ),
                 _table(
                     "How games end",
-                    "Finished games by result and by how they ended.",
+                    "Finished games by result and by how they ended, annulled ones too.",
                     "short",
                     "sum by (event, result, termination) (farm_games_finished_total{S})",
                 ),

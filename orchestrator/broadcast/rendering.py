@@ -71,7 +71,7 @@ class Rendering:
             if isinstance(state.events[name].spec.format, model.Knockout):
                 self._events[name].new_table = True  # its bracket shows which match is played
         for result in map(state.games.__getitem__, changes.results):
-            if result.finished is not None and result.counts:
+            if result.finished is not None and statistics.counts(state, result):
                 self._results.count(result.finished)
 
     def made(self) -> Iterator[tuple[str, documents.Document]]:

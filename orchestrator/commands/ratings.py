@@ -67,7 +67,8 @@ def ratings(
     """Show the rating list of the farm, from the games of all its seasons.
 
     Games lost on time or by a crash and annulled ones count; an engine is provisional
-    until it has finished an event. Engines of one name, and of one family, are one.
+    until it has finished an event, and without a rating while no chain of wins and draws
+    leads from it to the rest and back. Engines of one name, and of one family, are one.
 
     Example: farm ratings --white-advantage --draw-rate --anchor "Engine 1" --at 3500
     """

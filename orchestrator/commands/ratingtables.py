@@ -19,6 +19,13 @@ def show(
         console.print(
             "> won all, < lost all: a bound, at which such a score has a chance of one half"
         )
+    if any(row.rating is None for row in listed):
+        console.print(
+            "provisional, without a rating: no chain of wins and draws leads from it to the rest"
+            " and back, so the games do not say how far apart they are"
+        )
+    if any(row.provisional and row.rating is not None for row in listed):
+        console.print("provisional, with a rating: it has not finished an event yet")
     dropped = f", {unread} games without a result left out" if unread else ""
     console.print(f"{_figures(spread)}, {spread.rated.counted.games.sum():.0f} games{dropped}")
 

@@ -132,7 +132,7 @@ SEASONS: Final = {
     **_of(
         "counter",
         ("season", "event", "result", "termination"),
-        games_finished_total="Finished games by result and by how they ended.",
+        games_finished_total="Finished games by result and by how they ended, annulled ones too.",
     ),
     **_of(
         "counter",
@@ -145,7 +145,7 @@ ENGINES: Final = {
     **_of(
         "counter",
         ENGINE,
-        engine_games_total="Finished games of the engine.",
+        engine_games_total="Finished games of the engine, annulled ones too.",
         engine_crashes_total="Games the engine lost by a crash or a stall.",
         engine_time_losses_total="Games the engine lost on time.",
         engine_illegal_moves_total="Games the engine lost by an illegal move.",

@@ -90,16 +90,18 @@ def test_a_file_launched_again_has_files_of_its_own() -> None:
     assert len(seasons.gamelist()["Seasons"]) == 2
 
 
-def test_a_crosstable_says_what_the_standings_say(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("out", [False, True], ids=["all count", "some annulled"])
+def test_a_crosstable_says_what_the_standings_say(tmp_path: pathlib.Path, *, out: bool) -> None:
     """Scores, order and cells of crosstable.json are the event's."""
-    tape = theatre.simulated("demo")
+    tape = theatre.one_out(tmp_path) if out else theatre.simulated("demo")
     tape.shown = len(tape.journal)
     made = theatre.projected(tape, tmp_path)
     made.projector.look()
-    state = made.projector.seasons["demo"].state
+    state = made.projector.seasons[tape.season].state
     event = state.events["league"]
     path = tmp_path / "feeds" / "archive" / f"{names.stem(state, event)}_Crosstable.cjson"
     told = json.loads(path.read_bytes())
+    assert bool(event.excluded) == out
     rows = views.standings(state, "league")["rows"]
     assert told["Order"] == [row["name"] for row in rows]
     for row in rows:

@@ -65,6 +65,33 @@ def test_what_is_kept_is_what_would_be_rendered(name: str, tmp_path: pathlib.Pat
         compare(made, tape.season)
 
 
+def test_statistics_leave_annulled_games_out(tmp_path: pathlib.Path) -> None:
+    """They count the games that the table counts, before an engine is out and after it."""
+    tape = theatre.one_out(tmp_path)
+    made = theatre.projected(tape, tmp_path)
+    annulled = 0
+    while tape.shown < len(tape.journal):
+        tape.shown += 1
+        made.projector.look()
+        if "league" not in made.projector.seasons["test"].state.events:
+            continue
+        table = shown(made, "seasons/test/events/league")
+        figures = table["statistics"]
+        assert 2 * figures["games"] == sum(row["games"] for row in table["rows"])
+        assert figures["games"] == sum(figures["endings"].values())
+        sides = {row["engine"]: (row["white"], row["black"]) for row in figures["engines"]}
+        for row in table["rows"]:
+            white, black = sides[row["engine"]]
+            for key in ("wins", "draws", "losses"):
+                assert white[key] + black[key] == row[key], (row["engine"], key)
+        rows = shown(made, "seasons/test/events/league/schedule")
+        annulled = sum(row["annulled"] for row in rows)
+        assert figures["games"] == sum(row["result"] is not None for row in rows) - annulled
+        final = shown(made, "seasons/test/events/final")["statistics"]["games"]
+        assert shown(made, "seasons/test/statistics")["games"] == figures["games"] + final
+    assert annulled
+
+
 def counting(counts: Counter[str], name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that counts its calls."""
 

@@ -157,6 +157,25 @@ def test_a_crosstable_strikes_annulled_games_through(
         assert not all(own)
 
 
+def test_last_results_call_annulled_games_so(
+    browser: sync_api.Browser, tmp_path: pathlib.Path
+) -> None:
+    """Beside the standings, which do not count them, they are listed and struck through."""
+    whole = driver.season_text().replace("promote =", OUT, 1)
+    season = driver.Driver.launched(driver.load(tmp_path, whole), crash_of_the_first).play(6)
+    tape = theatre.Tape(season.journal)
+    tape.shown = len(season.journal)
+    with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
+        page.goto(url)
+        sync_api.expect(page.locator("#beside .results a").first).to_be_attached()
+        links = page.locator("#beside .results a").evaluate_all(
+            "all => all.map(one => [one.textContent, getComputedStyle(one).textDecorationLine])"
+        )
+        marked = [(text.endswith(" (annulled)"), line == "line-through") for text, line in links]
+        assert marked == [("Engine 1 " in f"{text} ",) * 2 for text, _ in links]
+        assert {called for called, _ in marked} == {True, False}
+
+
 def crash_of_the_first(game: events.Game) -> driver.Verdict:
     """Let Engine 1 crash with White; all else is drawn."""
     crash = ("0-1", contract.Ending.DISCONNECT)

@@ -131,6 +131,8 @@ def test_too_few_games_tell_no_figure_that_misleads(
             told = run("ratings", *model)
             facts = json.loads(run("ratings", *model, "--json"))
     assert "White advantage and draw rate: too few games to tell, 4 games" in told
+    assert any(row["rating"] is not None for row in facts["ratings"])
+    assert "provisional, with a rating: it has not finished an event yet" in told
     assert (facts["white_advantage"], facts["draw_rate"]) == (None, None)
     assert all(row["error"] is None or row["error"] > 1 for row in facts["ratings"])
 

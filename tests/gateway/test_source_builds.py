@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -123,6 +124,35 @@ def test_a_hostile_source_harms_nobody(case: str, tmp_path: pathlib.Path) -> Non
     assert why in built.why, built
     assert cache.get(build.id) == built, "it is not tried again at once"
     assert {path.name for path in (tmp_path / "builds").iterdir()} == {build.id, "lock"}
+
+
+def test_an_interpreter_that_the_sandbox_does_not_see_is_named(tmp_path: pathlib.Path) -> None:
+    """The built script is there, what runs it lies where the sandbox shows nothing."""
+    hidden = tmp_path / "venv" / "python"
+    hidden.parent.mkdir()
+    shutil.copy("/bin/sh", hidden)
+    store = sources.Store(tmp_path / "sources")
+    archive = store.add(iter([_tar()]))
+
+    def why(interpreter: str) -> str:
+        build = remote.SourceBuild(
+            name="Pebble",
+            commit="",
+            archive=archive,
+            make=f"mkdir -p bin && printf '#!{interpreter}\\n' > bin/pebble && chmod +x bin/pebble",
+            program="bin/pebble",
+            bench=1,
+        )
+        cache = source_build.Cache(tmp_path / "builds")
+        built = source_build.make(build, {archive: store.path(archive)}, cache)
+        assert "No such file" not in built.log
+        return built.why
+
+    unseen = f"'bin/pebble', or its interpreter '{hidden}', cannot be seen in the sandbox"
+    assert why(str(hidden)) == unseen
+    missing = f"'bin/pebble' is there, but its interpreter '{tmp_path}/none' is missing"
+    assert why(f"{tmp_path}/none") == missing
+    assert why("/bin/sh") == "its bench tells no nodes"
 
 
 @pytest.mark.parametrize(

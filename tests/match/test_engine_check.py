@@ -182,6 +182,52 @@ def test_who_hears_nothing_while_it_thinks_passes_no_check_of_that(tmp_path: pat
     assert found["mate"] == "warning: no score mate 1", "mate 12 is another one"
 
 
+FAULTY = """
+import os, sys
+thinks, ready = False, 0
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ["uci"]:
+        print("id name Faulty")
+        print("option name Ponder type check default false")
+        print("uciok")
+    elif words[:1] == ["isready"] and thinks and FAULT == "crash":
+        os.abort()
+    elif words[:1] == ["isready"]:
+        hangs = thinks and FAULT == "hang"
+        print("readyok")
+    elif words[:1] == ["go"]:
+        thinks, hangs = words[1] in ("infinite", "ponder"), False
+        if not thinks:
+            print("info depth 1 score cp 1 pv e2e4")
+            print("bestmove e2e4")
+    elif words[:1] in (["stop"], ["ponderhit"]) and thinks and not hangs:
+        thinks = False
+        print("bestmove e2e4")
+    elif words[:1] == ["quit"]:
+        sys.exit()
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.parametrize("fault", ["hang", "crash"])
+def test_who_hangs_or_crashes_in_a_search_is_not_called_deaf(
+    tmp_path: pathlib.Path, fault: str
+) -> None:
+    """Who answered isready while it thought does so; of who crashed before it nobody knows."""
+    program = tmp_path / "faulty.py"
+    program.write_text(FAULTY.replace("FAULT", repr(fault)))
+    checks = engine_check.UciChecks([sys.executable, "-S", str(program)], tmp_path, 2.0, {})
+    found = {one.name: f"{one.state}: {one.words}" for one in checks.run()}
+    if fault == "hang":
+        assert found["busy-isready"] == "failed: no bestmove within 2 s"
+        assert found["infinite"] == found["ponderhit"] == "ok: bestmove e2e4"
+        return
+    assert found["busy-isready"] == "failed: no readyok: the engine ended by signal SIGABRT"
+    for name in ("infinite", "ponderhit"):
+        assert found[name].startswith("skipped: not known: it crashed in busy-isready, so its")
+
+
 @pytest.mark.parametrize("protocol", ["uci", "xboard"])
 def test_who_does_not_speak_the_protocol_fails_once(tmp_path: pathlib.Path, protocol: str) -> None:
     """The other checks are not tried, each would wait for as long."""

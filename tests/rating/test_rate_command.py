@@ -112,6 +112,27 @@ def test_a_bound_is_explained_below_its_table(tmp_path: pathlib.Path) -> None:
     assert "> won all, < lost all: a bound" in rate(path)
 
 
+def test_a_missing_rating_is_explained_below_its_table(tmp_path: pathlib.Path) -> None:
+    """Whose games tell no distance to the rest has none; a list of one part has no such line."""
+    path = tmp_path / "games.pgn"
+    games = [("A", "B", "1/2-1/2"), ("B", "C", "1/2-1/2"), ("A", "C", "1/2-1/2")]
+    parted = [("X", "Y", "1/2-1/2"), ("X", "A", "1-0")]
+
+    def said(listed: list[tuple[str, str, str]]) -> str:
+        path.write_text(
+            "".join(
+                f'[White "{white}"]\n[Black "{black}"]\n[Result "{result}"]\n\n{result}\n\n'
+                for white, black, result in listed
+            )
+        )
+        return " ".join(rate(path).split())
+
+    assert "provisional" not in said(games)
+    why = "no chain of wins and draws leads from it to the rest and back"
+    assert f"provisional, without a rating: {why}" in said([*games, *parted])
+    assert "provisional, with a rating" not in said([*games, *parted])
+
+
 def test_an_anchor_keeps_its_rating(archive: pathlib.Path, families: pathlib.Path) -> None:
     """--anchor --at moves all ratings, and the anchor has no error."""
     words = (archive, "--families", families, "--anchor", "Alpha 1", "--at", 3158, "--json")

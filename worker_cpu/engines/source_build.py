@@ -32,7 +32,7 @@ from orchestrator import contract
 from orchestrator.common import errors, files, output
 from orchestrator.contract import remote
 from orchestrator.engines import builds
-from worker_cpu.engines import mounts, sandbox, syscalls
+from worker_cpu.engines import local, mounts, sandbox, syscalls
 
 INSIDE: Final = pathlib.Path(__file__).with_name("build_inside.py")
 TREE_MB: Final = 2_048  # of a source tree with all that its build writes; it lies in memory
@@ -249,7 +249,12 @@ def _signed(program: pathlib.Path, source: remote.SourceBuild, log: str) -> int:
         "argv": [str(program), *source.bench_arguments],
         "program": "",
     }
-    said = _confined(order, [str(program)], BENCH_SECONDS, source.memory_mb, os.defpath, None)
+    try:
+        said = _confined(order, [str(program)], BENCH_SECONDS, source.memory_mb, os.defpath, None)
+    except FailedError as error:
+        if why := _not_started(program, source.program, error.log):
+            raise FailedError(why, log) from None
+        raise
     bench = nodes(said)
     if bench is None:
         raise FailedError("its bench tells no nodes", said)
@@ -257,6 +262,19 @@ def _signed(program: pathlib.Path, source: remote.SourceBuild, log: str) -> int:
         why = f"its bench has {bench} nodes, where {source.bench} are expected"
         raise FailedError(why, f"{log}\n{said}", bench)
     return bench
+
+
+def _not_started(program: pathlib.Path, name: str, said: str) -> str:
+    """Say what kept a program from being started in its sandbox; '' where it was started.
+
+    It is named as in its source: the folder that it lies in is gone afterwards.
+    """
+    begin = f"{program}: [Errno "  # `build_inside` says so
+    last = said.strip().rpartition("\n")[2]
+    if not last.startswith(begin):
+        return ""
+    why = local.not_started(str(program), last.removeprefix(f"{program}: "), sandboxed=True)
+    return output.plain(why.replace(str(program), name))
 
 
 def binary(source: remote.SourceBuild) -> str:

@@ -103,6 +103,11 @@ class Talk:
         assert self.process.stderr is not None
         self._errors: int | None = self.process.stderr.fileno()  # None: closed by the engine
 
+    @property
+    def gone(self) -> bool:
+        """Say whether the engine has ended, or will say nothing more."""
+        return self._ended or self.process.poll() is not None
+
     def send(self, *lines: str, end: str = "\n") -> None:
         """Write lines; raise ``_SilentError`` when the engine is gone."""
         assert self.process.stdin is not None
@@ -121,7 +126,7 @@ class Talk:
             heard.append(line)
             if wanted(line):
                 return heard
-        if self._ended or self.process.poll() is not None:
+        if self.gone:
             raise _SilentError(f"no {what}: the engine {self.fate()}")
         raise _SilentError(f"no {what} within {seconds or self.patience:g} s")
 
@@ -324,7 +329,9 @@ class UciChecks(_Checks):
     }
 
     options: tuple[uci.Option, ...] = ()
-    _listens = False  # while it thinks: without that, its answer to stop may be its search's end
+    # Why nobody knows that it listens while it thinks, '' where it does: without that, its answer
+    # to stop may be its search's end.
+    _deaf = "it did not get ready in busy-isready"
 
     def check_handshake(self) -> str:
         """``uci`` … ``uciok``."""
@@ -418,13 +425,20 @@ class UciChecks(_Checks):
     def check_busy_isready(self) -> str:
         """``isready`` is answered at once, with the search going on."""
         talk = self._ready()
-        talk.send("position startpos", "go infinite", "isready")
-        if early := _moves(talk.word("readyok")):
+        self._deaf = "it does not answer while it thinks"
+        try:
+            talk.send("position startpos", "go infinite", "isready")
+            lines = talk.word("readyok")
+        except _SilentError:
+            if talk.gone:
+                self._deaf = "it crashed in busy-isready"
+            raise
+        if early := _moves(lines):
             raise _FailedError(f"{early[0]} before stop: readyok came when it had stopped thinking")
+        self._deaf = ""  # whatever comes of its bestmove
         talk.send("stop")
         talk.word("bestmove")
         self._sync()
-        self._listens = True
         return ""
 
     def check_infinite(self) -> str:
@@ -600,10 +614,10 @@ class UciChecks(_Checks):
 
     def _heard(self, word: str) -> None:
         """Skip a check that an engine which reads nothing while it thinks would pass, too."""
-        if not self._listens:
+        if self._deaf:
             raise _SkippedError(
-                f"not known: it does not answer while it thinks, so its bestmove behind {word} may"
-                " be its search's own end"
+                f"not known: {self._deaf}, so its bestmove behind {word} may be its search's own"
+                " end"
             )
 
     def _offers(self, name: str) -> bool:

@@ -155,7 +155,7 @@ class Table:
         """Count games that have been finished."""
         self.cells.update(state, games)
         for game in map(state.games.__getitem__, games):
-            if game.counts:
+            if statistics.counts(state, game):
                 self._counts.add(game)
 
     def document(self, state: State, rows: Sequence[standings.Row]) -> documents.Document:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Final
 
 from orchestrator import contract
-from orchestrator.season import views
+from orchestrator.season import published, views
 from orchestrator.season.fold import events
 from orchestrator.season.fold import state as season_state
 
@@ -66,19 +66,23 @@ class Counts:
         }
 
 
+def counts(state: State, game: events.Game) -> bool:
+    """Say whether a game has a result that counts: it is finished, and not annulled."""
+    return game.finished is not None and not published.annulled(state, game)
+
+
 def of_season(state: State) -> Counts:
-    """Count the results of a season that stand."""
-    counts = Counts()
+    """Count the results of a season that count."""
+    season_counts = Counts()
     for game in state.games.values():
-        if game.finished is not None and not game.cancelled:
-            counts.count(game.finished)
-    return counts
+        if game.finished is not None and counts(state, game):
+            season_counts.count(game.finished)
+    return season_counts
 
 
 def counted(state: State, event: events.EventState) -> list[events.Game]:
-    """Return the games of an event whose results stand, in their order of play."""
-    games = (state.games[game] for game in event.order)
-    return [game for game in games if game.finished is not None and not game.cancelled]
+    """Return the games of an event whose results count, in their order of play."""
+    return [game for game in map(state.game, event.order) if counts(state, game)]
 
 
 class EventCounts(Counts):
@@ -107,10 +111,10 @@ class EventCounts(Counts):
 
 def of_event(state: State, event: events.EventState) -> dict[str, Any]:
     """Return an event's statistics, and each engine's results by its colour."""
-    counts = EventCounts()
+    event_counts = EventCounts()
     for game in counted(state, event):
-        counts.add(game)
-    return counts.data(state, event)
+        event_counts.add(game)
+    return event_counts.data(state, event)
 
 
 def _by_colour(

@@ -220,7 +220,9 @@ def _cell(
                 "Winner": _WINNERS[white],
             }
         )
-    return {"H2h": sum(cell.half_points) / 2, "Text": cell.text, "Scores": scores}
+    out = any(published.annulled(state, state.games[game]) for game in cell.games)
+    taken = 0 if out else sum(cell.half_points)  # all of a cell are annulled, or none
+    return {"H2h": taken / 2, "Text": cell.text, "Scores": scores}
 
 
 def _gain(state: State, event: events.EventState, engine: str) -> float:

@@ -6,7 +6,7 @@ import { h, patch } from "./dom.js"
 import { get } from "./feed.js"
 import * as format from "./format.js"
 import { isMatch } from "./notice.js"
-import { gameLink } from "./results.js"
+import { gameLink, isOut } from "./results.js"
 import { t } from "./texts.js"
 import { later } from "./version.js"
 
@@ -33,18 +33,21 @@ const LAST = 10 // results at most
 
 /**
  * Say what was played last, by the numbers of the games; the table tells no colours, so words say who won.
+ * An annulled game is called so.
  * @param {string} season
  * @param {readonly Api.Row[]} rows
  */
 function results(season, rows) {
-  const all = rows.flatMap(({ name, cells }, at) => cells.slice(0, at).flatMap((cell, other) => (cell?.games ?? []).map((game, k) => ({ game, sign: cell?.text[k], name, other: rows[other].name }))))
+  const all = rows.flatMap((row, at) => row.cells.slice(0, at).flatMap((cell, other) => (cell?.games ?? []).map((game, k) =>
+    ({ game, sign: cell?.text[k], name: row.name, other: rows[other].name, annulled: isOut(row) || isOut(rows[other]) }))))
   /** @param {{game: string}} one */
   const number = ({ game }) => Number(/\d+$/.exec(game))
   const last = all.sort((one, other) => number(other) - number(one)).slice(0, LAST)
   if (!last.length) return null
-  return h("ol", { class: "results" }, last.map(({ game, sign, name, other }, at) => {
+  return h("ol", { class: "results" }, last.map(({ game, sign, name, other, annulled }, at) => {
     const [first, second] = sign === "0" ? [other, name] : [name, other]
-    return h("li", {}, at ? null : h("h4", {}, t("beside.results")), h("a", { href: gameLink(season, game) }, t(sign === "=" ? "beside.drew" : "beside.beat", { name: first, other: second })))
+    const said = t(sign === "=" ? "beside.drew" : "beside.beat", { name: first, other: second })
+    return h("li", { class: annulled ? "annulled" : null }, at ? null : h("h4", {}, t("beside.results")), h("a", { href: gameLink(season, game) }, said, annulled ? ` (${t("annulled")})` : null))
   }))
 }
 

@@ -24,6 +24,12 @@ export const gameLink = (season, game) => `#/${season}/game/${encodeURIComponent
 export const engineLink = (season, name, more = {}) => h("a", { class: "engine", href: `#/${season}/engine/${encodeURIComponent(name)}`, ...more }, badge(name), name)
 
 /**
+ * Whether an engine left the event: its games count for nobody.
+ * @param {Api.Row} row
+ */
+export const isOut = (row) => row.decided_by === "excluded"
+
+/**
  * @param {string} season
  * @param {Sign} sign
  * @param {string} game

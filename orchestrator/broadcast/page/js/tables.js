@@ -9,7 +9,7 @@ import { get } from "./feed.js"
 import * as format from "./format.js"
 import { test, tests } from "./match.js"
 import { forecast, ratings } from "./outlook.js"
-import { engineLink, gameLink, resultLink } from "./results.js"
+import { engineLink, gameLink, isOut, resultLink } from "./results.js"
 import { finds, WINDOW, windowed } from "./rows.js"
 import { knows, number, said, t } from "./texts.js"
 import { connect } from "./wires.js"
@@ -90,12 +90,6 @@ function decidedBy(row, final) {
   if (!final) return h("td", { "data-x": "decided-by" }, t("level"))
   return h("td", { "data-x": "decided-by", title: t("undecided.title") }, t("undecided"))
 }
-
-/**
- * Whether an engine left the event: its games count for nobody.
- * @param {Api.Row} row
- */
-const isOut = (row) => row.decided_by === "excluded"
 
 /** @type {Tab["draw"]} */
 async function crosstable(context) {
