@@ -5,6 +5,7 @@ What is asked is read here; ``keeping`` keeps the match.
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import re
 import secrets
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from orchestrator import contract
 from orchestrator.arbiter import chess960, openings
@@ -32,6 +34,10 @@ from orchestrator.testmatch import sprt_match
 
 CHECK_GAMES = 4  # of a self-check: both colours twice
 CHECK_NODES = 5_000  # a move: 80,000 in a check, less than a second of most engines
+SPRT_WORDS = frozenset({"elo0", "elo1", "alpha", "beta", "model"})
+# What an old match may be given with --id alone: where it is played, and how it is reported.
+TERMS = frozenset({"priority", "share", "halls", "min_nps", "gpus", "one_node"})
+GOES_ON = TERMS | {"name", "games", "self_check", "submit", "approval", "as_json"}
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,99}")  # a folder's; its games' are longer
 
 
@@ -147,6 +153,7 @@ def test(engine: str | None, words: tuple[str, ...], **options: Any) -> None:
 
     Example: farm test dev --against base --file engines.toml --tc 8+0.08 --sprt elo0=0 elo1=5
     """
+    engine, words = _engine_and_bounds([*filter(None, [engine]), *words])
     spec, terms = _match(engine, words, options)
     standing = submitting.keep(spec, terms, options)
     if options["self_check"] and standing is not None and standing.faults:
@@ -169,6 +176,17 @@ def match_name(name: str | None, kind: str) -> str:
     return name
 
 
+def _engine_and_bounds(positional: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Return ENGINE and what else stands there: the words behind --sprt may come before it."""
+    names = [
+        word for word in positional if "=" not in word or word.partition("=")[0] not in SPRT_WORDS
+    ]
+    rest = list(positional)
+    if names:
+        rest.remove(names[0])
+    return (names[0] if names else None), tuple(rest)
+
+
 def _match(
     engine: str | None, test_words: Sequence[str], options: dict[str, Any]
 ) -> tuple[testmatch_orders.Spec, sprt_match.Terms]:
@@ -177,9 +195,7 @@ def _match(
     if engine is None:
         if options["name"] is None:
             raise errors.UsageError("name an ENGINE to test, or an old match with --id")
-        spec, terms = sprt_match.load(common.match_folder(name))
-        source_builds.require_kept(spec)
-        return spec, terms
+        return _old(name, test_words, options)
     test = _test(test_words, asked=options["tested"])
     names = [engine, *([engine] if options["self_check"] else options["against"])]
     if len(names) < 2 or (options["self_check"] and options["against"]):
@@ -187,6 +203,42 @@ def _match(
     if test is not None and len(names) > 2:
         raise errors.UsageError("--sprt needs exactly one opponent; give --against once")
     return spec_of(name, names, options), terms_of(options, test)
+
+
+def _old(
+    name: str, test_words: Sequence[str], options: dict[str, Any]
+) -> tuple[testmatch_orders.Spec, sprt_match.Terms]:
+    """Return the match of ``--id`` alone, longer or dealt otherwise where that is asked.
+
+    Raise ``UsageError`` for an option that would make it another match.
+    """
+    given = _given()
+    refused = [option for parameter, option in given.items() if parameter not in GOES_ON]
+    if test_words and "tested" not in given:
+        refused.append("--sprt's words")
+    if refused:
+        raise errors.UsageError(
+            f"--id {name} without an ENGINE goes on with that match as it was opened, also with"
+            f" more --games: leave out {', '.join(refused)}, or name the ENGINE of a new match"
+        )
+    spec, terms = sprt_match.load(common.match_folder(name))
+    source_builds.require_kept(spec)
+    if options["games"] is not None:
+        spec = spec.copied(name, {"games": options["games"]})
+    changes = {parameter: options[parameter] for parameter in TERMS & given.keys()}
+    return spec, dataclasses.replace(terms, **changes)
+
+
+def _given() -> dict[str, str]:
+    """Return the options that stand in the command line, as it writes them, by parameter."""
+    context = click.get_current_context()
+    return {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option)
+        and parameter.name is not None
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }
 
 
 def terms_of(options: dict[str, Any], test: sprt.Test | None) -> sprt_match.Terms:
@@ -295,8 +347,8 @@ def _test(test_words: Sequence[str], *, asked: bool) -> sprt.Test | None:
     values_given = dict(word.partition("=")[::2] for word in test_words)
     if not asked and not values_given:
         return None
-    numbers = {"elo0", "elo1", "alpha", "beta"}
-    wrong = values_given.keys() - numbers - {"model"}
+    numbers = SPRT_WORDS - {"model"}
+    wrong = values_given.keys() - SPRT_WORDS
     if not asked or wrong or not values_given.keys() >= {"elo0", "elo1"}:
         raise errors.UsageError(f"--sprt: found {' '.join(test_words)!r}; allowed: {allowed}")
     if values_given.get("model", "normalized") not in sprt.MODELS:

@@ -61,6 +61,14 @@ class Test:
             raise errors.UsageError(f"-sprt: found {actual}; allowed: above 0, together below 1")
 
     @property
+    def spoken(self) -> str:
+        """Return the test in the words of a command line."""
+        return (
+            f"elo0={self.elo0:g} elo1={self.elo1:g} alpha={self.alpha:g} beta={self.beta:g}"
+            f" model={self.model}"
+        )
+
+    @property
     def lower(self) -> float:
         """Return the LLR at which H0 is accepted."""
         return math.log(self.beta / (1 - self.alpha))

@@ -70,6 +70,7 @@ class Spec(contract.Message):
             return Spec.model_validate({**dict(self), **changes, "id": name})
         except pydantic.ValidationError as error:
             _, why = contract.first_wrong(error)
+            why = why.removeprefix("Value error, ")
             raise errors.UsageError(f"{self.id}: {why}") from None
 
     @property

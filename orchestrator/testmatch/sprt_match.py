@@ -390,7 +390,8 @@ class Keeper:
     ) -> None:
         """Fold what the mirror has; raise ``RefusedError`` when another keeper is at work.
 
-        Without ``verdicts`` nothing follows from what remote workers have done.
+        Raise it, too, where another match of this name was played here. Without ``verdicts``
+        nothing follows from what remote workers have done.
         """
         self._ledger, self._lanes, self._spec, self._terms = ledger, ledger_lanes, spec, terms
         self._directory = directory
@@ -419,10 +420,19 @@ class Keeper:
         self._rung: dict[tuple[str, str], float] = {}
         self._looked = float("-inf")  # s, monotonic: at the lanes
         self._pgn = directory / "games.pgn"
-        self._pgn.unlink(missing_ok=True)
-        (directory / "set-aside.pgn").unlink(missing_ok=True)
         self._unsorted = False  # the PGN files hold results that were set aside since
-        longest = spec.model_copy(update={"games": MOST})  # it may have been shortened since
+        try:
+            self._require_same()  # before games are counted: another match has other numbers
+            self._count_mirror()
+        except BaseException:
+            self._mirror.close()
+            raise
+
+    def _count_mirror(self) -> None:
+        """Fold what the mirror has, and write the PGN files again."""
+        self._pgn.unlink(missing_ok=True)
+        (self._directory / "set-aside.pgn").unlink(missing_ok=True)
+        longest = self._spec.model_copy(update={"games": MOST})  # it may have been shortened since
         for entry in journal_mirror.entries(self._mirror.path):
             if why := _wrong(entry, longest):
                 raise errors.LedgerDamagedError(
@@ -440,10 +450,14 @@ class Keeper:
     def open(self, by: str) -> None:
         """Let the match be dealt from where its mirror ends; keep how it was ordered.
 
-        Raise ``RefusedError`` where another match of this name was played here, or is open.
+        Raise ``RefusedError`` where another match of this name is open, or has more games already.
         """
         self._by = by
-        self._require_same()
+        if self._tally.next > self._spec.games + 1:
+            raise errors.RefusedError(
+                f"{self._spec.id} has played {self._tally.next - 1} games: it cannot have"
+                f" {self._spec.games}"
+            )
         spec = self._spec.encode()
         if self._mirror.last and self._lanes.spec(self._spec.id) not in {None, spec}:
             self._lanes.close_match(self._spec.id)  # its other games are dealt again
@@ -472,25 +486,34 @@ class Keeper:
     def _require_same(self) -> None:
         """Raise ``RefusedError`` where the results kept here are of another match.
 
-        One that was opened with other engines, clocks or openings is; more games are no difference.
+        One that was opened with other engines, clocks, openings or bounds is; more games are no
+        difference.
         """
         try:
-            before, _ = load(self._directory)
+            before, terms = load(self._directory)
         except errors.RefusedError:
             return
-        fields = [name for name, value in before if value != getattr(self._spec, name)]
-        others = [name for name in fields if name not in {"games", "remote"}]
-        if others and self._mirror.last:
+        if not self._mirror.last:
+            return
+        match = self._spec.id
+        others, by_remote = _differences(before, self._spec)
+        if others:
+            what = f"{others[0]} was another"
+        elif terms.test != self._terms.test:
+            # Bounds that are chosen by the results make the test's errors more frequent.
+            what = f"its --sprt was {terms.test.spoken}" if terms.test else "it had no --sprt"
+        elif by_remote:
+            opened, instead = ("with", "add it") if before.remote else ("without", "leave it out")
             raise errors.RefusedError(
-                f"{self._directory} holds games of another match {self._spec.id} ({others[0]} was"
-                f" another); `farm match test --id {self._spec.id}` goes on with that one, another"
-                " --id begins this one"
+                f"{match} was opened {opened} --remote: {instead}, or `farm match test --id"
+                f" {match}` goes on with it as it is ({self._directory})"
             )
-        if self._tally.next > self._spec.games + 1:
-            raise errors.RefusedError(
-                f"{self._spec.id} has played {self._tally.next - 1} games: it cannot have"
-                f" {self._spec.games}"
-            )
+        else:
+            return
+        raise errors.RefusedError(
+            f"{self._directory} holds games of another match {match} ({what}); `farm match test"
+            f" --id {match}` goes on with that one, another --id begins this one"
+        )
 
     @property
     def position(self) -> tuple[str, int]:
@@ -786,6 +809,30 @@ class Keeper:
             for lane in self._lanes.lanes_of(hall)
             if not self.needs().unmet(lane)
         ]
+
+
+def _differences(before: orders.Spec, now: orders.Spec) -> tuple[list[str], bool]:
+    """Return the fields by which two matches are others, and whether --remote makes them so.
+
+    It pins the engines' files and adds checks; what differs by that alone is not named.
+    """
+
+    def differing(first: orders.Spec, second: orders.Spec) -> list[str]:
+        names = [name for name, value in first if value != getattr(second, name)]
+        return [name for name in names if name not in {"games", "remote"}]
+
+    fields = differing(before, now)
+    if before.remote == now.remote:
+        return fields, False
+    others = differing(_unpinned(before), _unpinned(now))
+    return others, bool(fields)
+
+
+def _unpinned(spec: orders.Spec) -> orders.Spec:
+    """Return a match without what --remote adds to it."""
+    loose: dict[str, dict[str, str]] = {"checksums": {}, "builds": {}}
+    engines = tuple(engine.model_copy(update=loose) for engine in spec.engines)
+    return spec.model_copy(update={"engines": engines, "check_nodes": 0})
 
 
 def _wrong(entry: contract.Entry, spec: orders.Spec) -> str:

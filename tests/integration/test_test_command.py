@@ -11,16 +11,19 @@ import signal
 import subprocess
 import sys
 
+import click
 import harness
 import pytest
 from click import testing
 
 from orchestrator import commands, contract
-from orchestrator.commands import test_games
+from orchestrator.commands import submitting, test_games
+from orchestrator.commands import test as test_command
 from orchestrator.common import errors
 from orchestrator.ledger import api, lanes, store
 from orchestrator.ops import supervisor
-from orchestrator.testmatch import orders, sprt_match
+from orchestrator.rating import sprt
+from orchestrator.testmatch import orders, sprt_match, spsa
 
 ROSTER = """
 schema = 1
@@ -301,3 +304,66 @@ def test_a_wrong_command_line_is_refused_by_name(tmp_path: pathlib.Path, wrong: 
     words = ["test", *wrong.words, *file]
     told = testing.CliRunner().invoke(commands.farm, words, env=environment)
     assert (told.exit_code, wrong.names in told.output) == (2, True), told.output
+
+
+def test_an_old_match_may_have_more_games_and_nothing_that_makes_it_another(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --id alone nothing is ignored in silence: it is done, or refused by its name."""
+    monkeypatch.setenv("FARM_DATA", str(tmp_path))
+    engines = [{"id": name, "name": name, "command": ["tiny"]} for name in "xy"]
+    spec = orders.Spec.model_validate(
+        {"id": "m", "engines": engines, "time_control": {"nodes": 9}, "games": 60}
+    )
+    terms = sprt_match.Terms(sprt.Test(0, 20), priority=2)
+    folder = tmp_path / "tests" / "m"
+    folder.mkdir(parents=True)
+    (folder / "match.json").write_text(sprt_match.encoded(spec, terms))
+    kept: list[tuple[orders.Spec, sprt_match.Terms]] = []
+    monkeypatch.setattr(submitting, "keep", lambda spec, terms, _: kept.append((spec, terms)))
+
+    def run(*words: str) -> testing.Result:
+        return testing.CliRunner().invoke(commands.farm, ["test", "--id", "m", *words])
+
+    assert (run().exit_code, kept.pop()) == (0, (spec, terms))
+    assert run("--games", "62", "--share", "3", "--hall", "a", "--json").exit_code == 0
+    longer = spec.model_copy(update={"games": 62})
+    assert kept.pop() == (longer, dataclasses.replace(terms, share=3, halls=("a",)))
+    may = {"id", "games", "self-check", "priority", "share", "hall", "min-nps", "gpus", "one-node"}
+    may |= {"submit", "approval", "json"}
+    options = [one for one in test_command.test.params if isinstance(one, click.Option)]
+    values = {"tb-pieces": "5", "variant": "standard", "build": "recipe.toml"}
+    for option in options:
+        name = option.opts[0].removeprefix("--")
+        if name not in may:
+            given = (f"--{name}",) if option.is_flag else (f"--{name}", values.get(name, "7"))
+            told = run(*given)
+            assert told.exit_code == 2, told.output
+            assert "goes on with that match as it was opened" in told.output
+            assert f"leave out --{name}, or name the ENGINE of a new match" in told.output
+    told = run("--sprt", "elo0=0", "elo1=5", "--tc", "5+0.05")
+    assert (told.exit_code, "leave out --sprt, --tc, or name" in told.output) == (2, True)
+    assert "leave out --sprt's words" in run("elo0=0", "elo1=5").output
+    tuning = spsa.Tuning(parameters=tuple(spsa.parameters("R,int,3,1,9,1,0.002", "")), iterations=4)
+    tuned = spec.model_copy(update={"games": tuning.games, "tuning": tuning})
+    (folder / "match.json").write_text(sprt_match.encoded(tuned, sprt_match.Terms()))
+    assert "m: a tuning has 8 games of an engine" in run("--games", "9").output
+    assert not kept
+
+
+def test_bounds_may_stand_before_the_engine(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind --sprt they are not taken for ENGINE; an engine that is named like one is one."""
+    file = roster(tmp_path)
+    file.write_text(file.read_text().replace('id = "dev"', 'id = "beta"'))
+    kept: list[tuple[orders.Spec, sprt_match.Terms]] = []
+    monkeypatch.setattr(submitting, "keep", lambda spec, terms, _: kept.append((spec, terms)))
+    words = ["test", "--sprt", "elo0=0", "elo1=5", "beta", "--against", "base", "--file", str(file)]
+    told = testing.CliRunner().invoke(commands.farm, words)
+    assert told.exit_code == 0, told.output
+    spec, terms = kept.pop()
+    assert ([engine.id for engine in spec.engines], terms.test) == (
+        ["beta", "base"],
+        sprt.Test(0, 5),
+    )

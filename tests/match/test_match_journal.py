@@ -172,8 +172,12 @@ def test_a_match_is_not_resumed_with_other_openings(
     words = [*engines, "-openings", "file=b.epd", "order=random"]
     journal.Journal(journal.Outputs(tmp_path / "farm-match.jsonl")).open(words, 7)
     assert command._settings([*words, "-rounds", "9", "-resume"]).seed == 7
-    with pytest.raises(errors.RefusedError, match="its openings are dealt from"):
-        command._settings([*words, *other.split(), "-resume"])
+    for again in ([*words, *other.split(), "-resume"], ["-resume", *other.split()]):
+        with pytest.raises(errors.RefusedError, match="its openings are dealt from"):
+            command._settings(again)
+    with pytest.raises(errors.RefusedError, match=r"dealt by -srand 7; here by -srand 8; resume"):
+        command._settings(["-resume", "-srand", "8"])
+    assert command._settings(["-resume", "-srand", "7"]).seed == 7
 
 
 def test_a_match_that_is_changed_keeps_its_games_and_its_lock(tmp_path: pathlib.Path) -> None:

@@ -574,6 +574,55 @@ def test_another_match_is_not_resumed(tmp_path: pathlib.Path) -> None:
     assert "here it is Good vs Worse" in err
 
 
+def test_games_of_another_clock_test_or_rule_are_not_gone_on_with(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One score would be of two matches: what differs is named, whichever way it was given.
+
+    More games, where a file lies, and what concerns this machine and the output are no difference.
+    """
+    monkeypatch.chdir(tmp_path)
+    net, log = tmp_path / "small.nnue", "option.Debug Log File=a.log"
+    net.write_text("an entry's bytes")  # as many as a book's entry has
+    rules = ["-draw", "movenumber=34", "movecount=8", "score=20", "-sprt", "elo0=0", "elo1=5"]
+    engines = [*table.mating("good", "Good", f"option.EvalFile={net}", log)]
+    engines += table.mating("bad", "Bad", "tc=20")
+    words = [*engines, "-each", "tc=10", "option.Hash=1", *rules, *MANY]
+    table.play(tmp_path, *words)
+    played = finished(tmp_path)
+    sprt = "elo0=0 elo1={} alpha=0.05 beta=0.05 model=normalized"
+    for change, said in (
+        ("-each tc=9", "time control was 10 s against 20 s, here it is 9 s against 20 s;"),
+        ("-each tc=10 nodes=9", "here it is 10 s, 9 nodes a move against 20 s, 9 nodes a move;"),
+        ("-each tc=10 timemargin=9", "here it is 10 s, timemargin=9 against 20 s, timemargin=9;"),
+        ("-sprt elo0=0 elo1=9", f"-sprt was {sprt.format(5)}, here it is {sprt.format(9)};"),
+        ("-draw movenumber=9 movecount=8 score=20", "-draw was movenumber=34 movecount=8 score=20"),
+        ("-resign movecount=3 score=9", "-resign was none, here it is movecount=3 score=9 twos"),
+        ("-maxmoves 9", "-maxmoves was none, here it is 9;"),
+        ("-tb .", "-tb was none, here it is -tbpieces all -tbadjudicate BOTH;"),
+        ("-each tc=10 book=small.nnue", "-each book= was none, here it is bookdepth=1000;"),
+        ("-each tc=10 option.Hash=9", "Good: option.Hash was 1, here it is 9;"),
+        ("-each tc=10 option.Skill=9", "Bad: option.Skill was none, here it is 9;"),
+        ("-each tc=10 initstr=x", "Good: initstr was none, here it is x;"),
+        ("-each tc=10 ponder", "Good: ponder was false, here it is true;"),
+    ):
+        switch = change.split()
+        whole = [*engines, "-each", "tc=10", "option.Hash=1", *rules, *MANY, "-resume", *switch]
+        for again in (["-resume", "-pgnout", "g.pgn", *switch], whole):
+            with pytest.raises(errors.RefusedError, match=re.escape(said)):
+                command.play(again)
+    without = [*engines, "-each", "tc=10", "option.Hash=1", *rules[:4], *MANY, "-resume"]
+    with pytest.raises(errors.RefusedError, match=r"-sprt was elo0=0 .* here it is none; resume"):
+        command.play(without)
+    assert finished(tmp_path) == played
+    engines[engines.index(f"option.EvalFile={net}")] = "option.EvalFile=moved.nnue"
+    engines[engines.index(log)] = "option.Debug Log File=b.log"
+    net.rename("moved.nnue")
+    longer = [*engines, "-each", "tc=10.0", "option.Hash=1", *rules, *MANY, "-rounds", "2"]
+    table.play(tmp_path, *longer, "-resume", "-concurrency", "1", "-event", "Evening")
+    assert finished(tmp_path) == played + 2
+
+
 def build(path: pathlib.Path, skill: str, version: str) -> None:
     """Write a program that plays the known mates; ``version`` makes it another build."""
     program = table.ENGINES / "mating.py"
@@ -692,6 +741,11 @@ def test_openings_of_an_edited_book_are_not_gone_on_with(
     book.write_bytes(whole)
     table.play(tmp_path, "-resume", "-pgnout", "g.pgn", "-rounds", "2")
     assert finished(tmp_path) == played + 2
+    book = book.rename(tmp_path / f"moved{book.suffix}")
+    moved = {"openings": f"-openings file={book} format=epd", "engines": f"-each book={book}"}
+    more = ("-rounds", "3", *moved[switch].split())
+    table.play(tmp_path, "-resume", "-pgnout", "g.pgn", *more)
+    assert finished(tmp_path) == played + 4
 
 
 def test_a_journal_without_checksums_is_gone_on_with_and_that_is_said(

@@ -16,6 +16,7 @@ from twins import lane_memory, memory
 from orchestrator import contract
 from orchestrator.common import errors
 from orchestrator.ledger import api, lane_store, lanes, store
+from orchestrator.rating import sprt
 from orchestrator.testmatch import orders, sprt_match
 
 HALL = "main"
@@ -34,11 +35,15 @@ STAMPS = {"plies": 9, "repeated": 0, "overhead_ns": 0}
 CLOCK = {"process": "p", "at_ms": 1, "boot_ms": 1, "day_ms": 1}
 
 
-def spec(engines: str = "ab", games: int = 10) -> orders.Spec:
-    """Describe a match."""
-    named = tuple(contract.EngineSpec(id=n, name=n, command=("none",)) for n in engines)
+def spec(engines: str = "ab", games: int = 10, pin: str = "", **other: Any) -> orders.Spec:
+    """Describe a match; what ``other`` says goes before that."""
+    pins = {"none": pin} if pin else {}
+    named = tuple(
+        contract.EngineSpec(id=n, name=n, command=("none",), checksums=pins) for n in engines
+    )
     clock = contract.TimeControl(base_ms=1000)
-    return orders.Spec(id="m", engines=named, time_control=clock, games=games)
+    described = orders.Spec(id="m", engines=named, time_control=clock, games=games)
+    return described.model_copy(update=other)
 
 
 def keeper(root: pathlib.Path, number: int) -> tuple[sprt_match.Keeper, lane_memory.MemoryLanes]:
@@ -115,10 +120,10 @@ class Kept:
         self.attempts = itertools.count()
         self.open()
 
-    def open(self, **other: Any) -> None:
+    def open(self, test: sprt.Test | None = None, **other: Any) -> None:
         """Begin to keep the match, as the command does each time."""
         keeping = sprt_match.Keeper(
-            self.ledger, self.lanes, self.root / "m", spec(**other), sprt_match.Terms()
+            self.ledger, self.lanes, self.root / "m", spec(**other), sprt_match.Terms(test=test)
         )
         try:
             keeping.open("test")
@@ -315,3 +320,62 @@ def test_one_name_is_one_match(kept: Kept, tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.RefusedError, match="has played 20 games"):
         kept.open(games=10)
     kept.open(games=20)
+
+
+def test_a_match_with_results_keeps_its_bounds(kept: Kept) -> None:
+    """Bounds that are chosen by the results falsify the test, and so does giving it up."""
+    kept.keeper.finish()
+    kept.keeper.close()
+    kept.root /= "tested"
+    kept.open(sprt.Test(0, 20))
+    kept.play(2)
+    kept.step()
+    kept.keeper.close()
+    was = (
+        r"another match m \(its --sprt was elo0=0 elo1=20 alpha=0\.05 beta=0\.05 model=normalized\)"
+    )
+    for other in (None, sprt.Test(0, 5), sprt.Test(0, 20, model="logistic")):
+        with pytest.raises(errors.RefusedError, match=was + ".* another --id begins this one"):
+            kept.open(other)
+    with pytest.raises(errors.RefusedError, match=r"\(time_control was another\)"):
+        kept.open(sprt.Test(0, 5), time_control=contract.TimeControl(base_ms=9))
+    kept.open(sprt.Test(0, 20), games=12)
+    assert kept.step().games == 2
+    kept.keeper.close()
+    assert sprt_match.load(kept.root / "m")[1].test == sprt.Test(0, 20)
+    kept.open(sprt.Test(0, 20))
+
+
+@pytest.mark.parametrize("pin", ["", "0" * 64], ids=["built", "pinned"])
+def test_a_match_of_remote_workers_is_not_damaged_without_remote(kept: Kept, pin: str) -> None:
+    """Its checks have numbers that a match without them has not: that it was opened so is told."""
+    kept.keeper.finish()
+    kept.keeper.close()
+    kept.root /= "remote"
+    remote: dict[str, Any] = {"remote": True, "check_nodes": 9, "pin": pin}
+    kept.open(**remote)
+    kept.play(2)
+    lease = kept.claim()
+    check = {**WON, "game": orders.LAST_GAME + 27, "pgn": "check", "attempt": "t/1"}
+    kept.lanes.complete_lane(lease, contract.dumps(check), goes_on=False)
+    assert kept.step().games == 2
+    kept.keeper.close()
+    games = (kept.root / "m" / "games.pgn").read_text()
+    with pytest.raises(errors.RefusedError, match="m was opened with --remote: add it, or `farm"):
+        kept.open()
+    with pytest.raises(errors.RefusedError, match=r"\(time_control was another\)"):
+        kept.open(time_control=contract.TimeControl(base_ms=9))
+    assert (kept.root / "m" / "games.pgn").read_text() == games
+    kept.open(**remote)
+    kept.keeper.finish()
+    kept.keeper.close()
+    kept.root /= "local"
+    kept.open()
+    kept.play(2)
+    kept.step()
+    kept.keeper.finish()
+    kept.keeper.close()
+    with pytest.raises(errors.RefusedError, match="m was opened without --remote: leave it out"):
+        kept.open(**remote)
+    kept.root = kept.root.parent
+    kept.open(**remote)

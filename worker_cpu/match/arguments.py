@@ -11,7 +11,7 @@ import collections
 import dataclasses
 import pathlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from orchestrator import contract
@@ -25,6 +25,12 @@ SCALED = ("start_ms", "ready_ms")  # by tscale=
 PLACES = frozenset({"journal", "pgnout", "resume"})  # where a match that is resumed lies
 # What concerns one run of a match, not the match: the next resume has its own.
 OF_RUN = frozenset({"journal", "json", "live", "resume", "resume-other-builds"})
+# What games are begun from, and what they are played and judged by: a resume changes neither.
+DEALT = frozenset({"openings", "variant", "quick"})
+JUDGED = frozenset(
+    {"engine", "each", "quick", "sprt", "draw", "resign", "maxmoves"}
+    | {"tb", "tbpieces", "tbadjudicate", "tbignore50"}
+)
 SEVERAL = frozenset({"engine", "each", "dialect"})  # these say more each time
 SEVERAL_KEYS = frozenset({"arg", "initstr", "match_line"})
 OUTPUT = {"farm": "farm", "fastchess": "fastchess", "cutechess": "cutechess"}
@@ -154,17 +160,18 @@ def journal_of(arguments: Sequence[str]) -> pathlib.Path | None:
     return pathlib.Path(_journal(draft.match).get("journal", Settings.journal))
 
 
-def dealt_from(arguments: Sequence[str]) -> str:
-    """Say what the openings of a command line are dealt from: book, part, order, variant."""
-    draft = switches.Draft(dialect=_dialect(arguments))
-    for name, group in cli_values.grouped(arguments):
-        if name in ("openings", "variant", "quick"):
-            switches.READERS[name](draft, f"-{name}", group)
+def dealt_from(arguments: Sequence[str], *, named: bool = True) -> str:
+    """Say what the openings of a command line are dealt from: book, part, order, variant.
+
+    A book that is compared by its content need not be ``named``: it may lie elsewhere now.
+    """
+    draft = _drafted(arguments, DEALT)
     variant, openings = draft.match.get("variant", "standard"), draft.match.get("openings")
     dealt = switches.dealt(openings, variant)
     parts = [f"-variant {variant}"]
     if openings is not None:
-        file = "" if openings.file is None else f"file={openings.file.absolute()} "
+        book = openings.file and (openings.file.absolute() if named else "BOOK")
+        file = f"file={book} " if book else ""
         parts.append(f"-openings {file}format={openings.kind} order={openings.order}")
         parts.append(f"start={openings.start} plies={openings.plies}")
         parts += [f"positions={openings.positions}"] if openings.positions else []
@@ -173,6 +180,83 @@ def dealt_from(arguments: Sequence[str]) -> str:
             "shuffled as " + ("cutechess" if draft.dialect == "cutechess" else "fastchess")
         )
     return " ".join(parts)
+
+
+def played_by(arguments: Sequence[str]) -> dict[str, str]:
+    """Say by what the games of a command line are played and judged: words by switch, '' for none.
+
+    What engines are told beside their clocks is not among it: their specifications have that.
+    """
+    draft = _drafted(arguments, JUDGED)
+    wishes = [
+        own.over(draft.each) if draft.dialect == "farm" else own.under(draft.each)
+        for own in draft.own
+    ]
+    test = draft.match.get("test") if len(wishes) == 2 else None
+    rules = contract.Adjudication.model_validate(draft.rules)
+    return {
+        "time control": _of_all(map(_clock, wishes)),
+        "-each book=": _of_all(map(_book, wishes)),
+        "-sprt": "" if test is None else test.spoken,
+        "-draw": _rule_words(rules.draw, contract.DRAW_WORDS),
+        "-resign": _rule_words(rules.resign, contract.RESIGN_WORDS),
+        "-maxmoves": str(rules.max_moves or ""),
+        "-tb": _tables(draft),
+    }
+
+
+def srand_of(arguments: Sequence[str]) -> int | None:
+    """Return the seed that a command line names, ``None`` without one."""
+    seed: int | None = _drafted(arguments, {"srand"}).match.get("seed")
+    return seed
+
+
+def _drafted(arguments: Sequence[str], names: Container[str]) -> switches.Draft:
+    """Read these switches of a command line alone."""
+    draft = switches.Draft(dialect=_dialect(arguments))
+    for name, group in cli_values.grouped(arguments):
+        if name in names:
+            switches.READERS[name](draft, f"-{name}", group)
+    return draft
+
+
+def _of_all(texts: Iterable[str]) -> str:
+    """Return what holds for all engines once, else that of each in turn."""
+    each = list(texts)
+    return each[0] if len(set(each)) == 1 else " against ".join(text or "none" for text in each)
+
+
+def _clock(wishes: engines.Wishes) -> str:
+    clock = engines.control(wishes.values, "-engine").spoken
+    margin = int(wishes.values.get("timemargin", 0))
+    return f"{clock}, timemargin={margin}" if margin else clock
+
+
+def _book(wishes: engines.Wishes) -> str:
+    """Say how deep an engine's book is read: its content is compared by its checksum."""
+    depth = wishes.values.get("bookdepth", engines.BOOK_MOVES)
+    return f"bookdepth={depth}" if "book" in wishes.values else ""
+
+
+def _rule_words(
+    rule: contract.MovesDraw | contract.MovesResign | None,
+    words: Mapping[str, tuple[str, str | None]],
+) -> str:
+    if rule is None:
+        return ""
+    values = {word: getattr(rule, field) for word, (field, _) in words.items()}
+    return " ".join(f"{word}={str(value).lower()}" for word, value in values.items())
+
+
+def _tables(draft: switches.Draft) -> str:
+    """Say how tablebases end games; in which folders they lie is this machine's business."""
+    if "tables" not in draft.match:
+        return ""
+    asked = draft.tables
+    mode = "DRAW" if asked.get("draw_only") else "BOTH"
+    mode = "WIN_LOSS" if asked.get("decided_only") else mode
+    parts = [f"-tbpieces {asked.get('men', 'all')}", f"-tbadjudicate {mode}"]
+    return " ".join([*parts, *["-tbignore50"] * bool(asked.get("ignore_fifty"))])
 
 
 def resumed(first: Sequence[str], words: Sequence[str], journal: pathlib.Path) -> list[str]:

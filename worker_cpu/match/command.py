@@ -28,6 +28,7 @@ from worker_cpu.match import (
     cli_values,
     cores,
     engine_check_command,
+    engines,
     journal,
     live,
     orders,
@@ -44,6 +45,7 @@ Deals: TypeAlias = Sequence[schedule.Slot] | adaptive_schedule.Dealer  # all gam
 FAULTY = 1  # of -strict, and of a crash without -recover, as fastchess has it
 COMPLIANCE = "--compliance"  # fastchess' word: check an engine instead of playing
 NEW_MATCH = "or begin a new match (another -pgnout and -journal, or without -resume)"
+AS_BEFORE = "resume with the arguments of the match, or with -resume and -journal alone"
 HELP_WORDS = {"-h", "-help", "--help"}
 VERSION_WORDS = {"-v", "-version", "--version"}
 SPOKEN = {"fastchess": "1.8.2", "cutechess": "1.5.1"}  # the versions whose words were read
@@ -271,31 +273,41 @@ def _settings(words_read: list[str]) -> arguments.Settings:
     """Read the arguments; a resumed match takes what is not given from its journal."""
     if arguments.names_engines(words_read):
         settings = arguments.read(words_read)
-        if settings.resume:
-            _check_openings(settings, words_read)
-        return _seeded(settings) if settings.resume else settings
+        if not settings.resume:
+            return settings
+        past = match_journal.past(settings.journal)
+        return _going_on(settings, past, words_read)
     journal_path = arguments.journal_of(words_read)
     if journal_path is None:
         return arguments.read(words_read)  # says what is missing
     past = match_journal.past(journal_path)
     words_read[:] = arguments.resumed(past.arguments, words_read, journal_path)
-    return _seeded(arguments.read(words_read))
+    return _going_on(arguments.read(words_read), past, words_read)
 
 
-def _check_openings(settings: arguments.Settings, words_read: Sequence[str]) -> None:
-    """Refuse to resume a match with openings from elsewhere: the numbers of games would agree."""
-    past = match_journal.past(settings.journal)
-    played, wanted = (arguments.dealt_from(switches) for switches in (past.arguments, words_read))
+def _going_on(
+    settings: arguments.Settings, past: match_journal.Past, words_read: Sequence[str]
+) -> arguments.Settings:
+    """Take the seed of the match that is resumed; refuse openings that are dealt otherwise.
+
+    The numbers of games would agree.
+    """
+    named = past.about is None or not past.about.books  # else by content, which is compared later
+    played, wanted = (
+        arguments.dealt_from(switches, named=named) for switches in (past.arguments, words_read)
+    )
     if played != wanted:
         raise errors.RefusedError(
             f"-resume: {settings.journal}: its openings are dealt from {played}; here from"
-            f" {wanted}; resume with the arguments of the match, or with -resume and -journal alone"
+            f" {wanted}; {AS_BEFORE}"
         )
-
-
-def _seeded(settings: arguments.Settings) -> arguments.Settings:
-    """Take the seed of the match that is resumed."""
-    return arguments.with_seed(settings, match_journal.past(settings.journal).seed)
+    seed = arguments.srand_of(words_read)
+    if seed not in (None, past.seed, arguments.srand_of(past.arguments)):
+        raise errors.RefusedError(
+            f"-resume: {settings.journal}: its games are dealt by -srand {past.seed}; here by"
+            f" -srand {seed}; {AS_BEFORE}"
+        )
+    return arguments.with_seed(settings, past.seed)
 
 
 def _missing(
@@ -317,6 +329,8 @@ def _missing(
         return missing, [] if behind is None else [behind]
     past = kept.resume()
     slots = _replayed(settings, past.results, table, deals)
+    if past.results:
+        _check_same(settings, past, words_read, about)
     remarks = [
         *_check_books(settings, past.about, about),
         *_check_builds(settings, past.about, about),
@@ -399,6 +413,70 @@ def _unfinished(
         " end this one before its first game is finished, then:"
         f" farm match -resume -journal {shlex.quote(str(settings.journal))}"
     )
+
+
+def _check_same(
+    settings: arguments.Settings,
+    past: match_journal.Past,
+    words_read: Sequence[str],
+    about: match_journal.About,
+) -> None:
+    """Refuse to go on with another clock, test, rule or option: one score would be of two matches.
+
+    More games, and all that concerns this machine and the output, are no difference.
+    """
+    played, wanted = (arguments.played_by(words) for words in (past.arguments, words_read))
+    others = [
+        f"{subject} was {text or 'none'}, here it is {wanted[subject] or 'none'}"
+        for subject, text in played.items()
+        if text != wanted[subject]
+    ]
+    earlier = () if past.about is None else past.about.engines
+    for old, new in zip(earlier, about.engines, strict=False):
+        before, now = (_how_it_plays(spec, (old, new)) for spec in (old, new))
+        others += [
+            f"{new.name}: {subject} was {before.get(subject, 'none')}, here it is"
+            f" {now.get(subject, 'none')}"
+            for subject in dict.fromkeys([*before, *now])
+            if before.get(subject) != now.get(subject)
+        ]
+    if others:
+        raise errors.RefusedError(
+            f"-resume: {settings.journal}: its games are of another match: {'; '.join(others)};"
+            f" {AS_BEFORE}, {NEW_MATCH}"
+        )
+
+
+def _how_it_plays(
+    spec: contract.EngineSpec, both: Sequence[contract.EngineSpec]
+) -> Mapping[str, str]:
+    """Return what an engine is told, by key, but for its clock.
+
+    A file may lie elsewhere now, since its content is compared, and so may a log; GPUs are this
+    machine's.
+    """
+    compared = {file for either in both for file in either.checksums}
+    hidden = engines.visible(("",)).keys()
+
+    def neutral(word: str) -> str:
+        return "=".join("FILE" if part in compared else part for part in word.split("="))
+
+    command = [word for word in spec.command if word.partition("=")[0] not in hidden]
+    if len(command) < len(spec.command):
+        command = command[1:]  # the program that sets them
+    given = [neutral(word) for word in command[1:] if not programs.is_log(word)]
+    return {
+        "proto": spec.protocol,
+        "ponder": str(spec.ponder).lower(),
+        "whitepov": str(spec.white_pov).lower(),
+        **({"arguments": shlex.join(given)} if given else {}),
+        **({"initstr": shlex.join(spec.init)} if spec.init else {}),
+        **{
+            f"option.{name}": neutral(str(value))
+            for name, value in spec.options.items()
+            if not programs.is_log(name)
+        },
+    }
 
 
 def _check_books(
@@ -501,7 +579,7 @@ def _agree(
         names = [settings.engines[engine].spec.name for engine in (slot.white, slot.black)]
         wanted = f"{names[0]} vs {names[1]}, opening {slot.opening}"
     if played != wanted:
-        hint = "resume with the arguments of the match, or with -resume and -journal alone"
+        hint = AS_BEFORE
         if slot is None:  # a journal of before has no longer line than the first
             hint = "the match has more games than these arguments: say its -rounds beside -resume"
         raise errors.RefusedError(

@@ -85,11 +85,16 @@ def with_checksums(spec: contract.EngineSpec, known: files.Checksums) -> contrac
     return spec.model_copy(update={"checksums": there})
 
 
+def is_log(word: str) -> bool:
+    """Say whether an argument or an option names what the engine itself writes."""
+    return _LOG in word.lower()
+
+
 def _files(spec: contract.EngineSpec) -> Iterator[str]:
     """Yield what may be a file that decides how an engine plays, its program first."""
     yield spec.command[0]
     for word in spec.command[1:]:
-        if _LOG not in word.lower():
+        if not is_log(word):
             yield from filter(None, word.split("="))
     for name, value in spec.options.items():
         if any(part in name.lower() for part in _WEIGHTS) and value:
