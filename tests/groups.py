@@ -1,4 +1,4 @@
-"""Control groups for tests: below the one this process runs in, made and removed by root."""
+"""Control groups for tests: below the one this process runs in."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
+from worker_cpu.host import cgroups
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
 PATIENCE = 60.0  # s: processes that were killed leave their group
@@ -27,6 +29,17 @@ def parent() -> pathlib.Path:
     if not control.exists() or "memory" not in control.read_text().split():
         pytest.skip("hardware: this machine gives no control group of memory")
     return ROOT  # only the root may hold processes and groups at once
+
+
+def of_engines() -> pathlib.Path:
+    """Return where a hall of this user makes its engines' groups; skip by name where it may not."""
+    base = cgroups.parent()
+    if base is None:
+        pytest.skip(
+            "hardware: this user may make no control group (version 2) for engines: root may, and"
+            " a service or user session to which systemd delegates one"
+        )
+    return base
 
 
 @contextlib.contextmanager
