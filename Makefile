@@ -124,7 +124,7 @@ cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against
 fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half an hour (FUZZ="--seconds 60 --seed 7"); finds in build/fuzz
 	PYTHONPATH=tests:tests/fuzz:tests/season $(BIN)/python tests/fuzz/run_fuzz.py $(FUZZ)
 
-mutants: system $(VENV)/.dev ## Change rules, ledger scripts, worker and agent in 250 small ways; list what no test notices: hours (MUTANTS="--count 20 --seed 7 --match arbiter")
+mutants: system $(VENV)/.dev ## Change rules, ledger scripts, worker and agent in 250 small ways; list what no test notices: hours (MUTANTS="--count 20 --seed 7 --match arbiter": 20 of those files)
 	PYTHONPATH=tests/mutants $(BIN)/python tests/mutants/run_mutants.py $(MUTANTS)
 
 coverage: system $(VENV)/.dev ## Say which part of each room the tests run: half an hour (TESTS="tests/ledger": those)
