@@ -1,4 +1,4 @@
-"""Control groups for tests: below the one this process runs in."""
+"""Control groups for tests, below the one this process runs in: without, tests skip by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import contextlib
 import os
 import pathlib
 import secrets
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -40,6 +42,20 @@ def of_engines() -> pathlib.Path:
             " a service or user session to which systemd delegates one"
         )
     return base
+
+
+def need_proof_of_stalls(*, of_engines: bool) -> None:
+    """Skip by name where busy cores hide that the host stood still: see ``pulse``.
+
+    ``of_engines``: whether the engines' control groups would prove it, too.
+    """
+    ask = "import sys; from worker_cpu.host import pulse; sys.exit(not pulse.run_at_once())"
+    prompt = subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0
+    if not prompt and not (of_engines and cgroups.parent()):
+        pytest.skip(
+            "hardware: without real-time priority and without control groups for engines a busy"
+            " machine proves no stall: this user may have neither"
+        )
 
 
 @contextlib.contextmanager
