@@ -40,6 +40,7 @@ $(PAGE)/node_modules/.package-lock.json: $(PAGE)/package-lock.json $(VENV)/.dev
 define NO_NPM
 npm could not install what checks the page's scripts ($(PAGE)): tsc and eslint were not run.
 Behind a proxy with a certificate of its own: NODE_EXTRA_CA_CERTS=FILE make ...
+(where Debian knows the certificate: NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt)
 mypy, ruff and the tests need no npm: make -k mypy ruff stale; $(BIN)/python -m pytest tests/ROOM
 endef
 export NO_NPM
@@ -52,11 +53,27 @@ system:
 	@scripts/install-system-packages
 
 test: system $(VENV)/.dev ## Pass all tests (the short form of every check): a good quarter of an hour
-	@$(MAKE) --no-print-directory -k -j2 --output-sync=target compiled types lint house
+	+@$(call EACH,compiled types lint house,$(STYLE) house)
+	@echo "$$ORDER"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
+define ORDER
+The tests: the longest files go first, so half of the time is over at about a tenth of them.
+A test that fails is named at once (FAILED, ERROR); Ctrl-C ends the run and says why each failed.
+endef
+export ORDER
+
 quick: $(VENV)/.dev ## Check style, types, and all that a change elsewhere can leave stale (words, help, schemas, documents, answers, tables): two minutes
-	@$(MAKE) --no-print-directory -k -j2 --output-sync=target types lint stale
+	+@$(call EACH,types lint stale,$(STYLE) stale)
+
+# Makes all of its first list, whatever fails, and ends with the names of its second one that failed
+# or were not run: their reason may stand far above. Each that passes leaves its name in a folder.
+STYLE := mypy ruff tsc eslint
+PASSED := $(VENV)/.passed
+LEAVE = @mkdir -p $(PASSED) && touch $(PASSED)/$@
+EACH = rm -rf $(PASSED); $(MAKE) --no-print-directory -k -j2 --output-sync=target $1 || { code=$$?; \
+	red=$$(for name in $2; do test -e $(PASSED)/$$name || printf '%s, ' $$name; done); \
+	echo "red: $${red%, } (see above)" >&2; exit $$code; }
 
 # The tests of what has to be told in several places: those that ask for every command, kind,
 # tiebreak, ending, metric, alert, answer or page whether each of its places has it.
@@ -68,6 +85,7 @@ STALE := $(wildcard tests/test_*.py) $(addprefix tests/, arbiter/test_verdict.py
 	operations/test_notify.py::test_each_kind_has_words_without_gaps)
 stale: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n 2 $(STALE)
+	$(LEAVE)
 
 # Farm and tests are compiled once, beside mypy: else each process of a parallel run compiles all.
 # What cannot be collected is reported by the run itself.
@@ -76,6 +94,7 @@ compiled: $(VENV)/.dev
 
 house: $(VENV)/.dev
 	$(BIN)/python scripts/house.py
+	$(LEAVE)
 
 embedded: system $(VENV)/.dev ## Run the tests that have a farm on the Redis of `farm up`, without users
 	FARM_TEST_REDIS=embedded $(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/integration tests/ledger
@@ -87,13 +106,16 @@ types: mypy tsc ## Check types, of the page's scripts against the read API too
 ruff: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(LEAVE)
 
 mypy: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy scripts
+	$(LEAVE)
 
 eslint tsc: $(PAGE)/node_modules/.package-lock.json
 	$(BIN)/npm run --silent --prefix $(PAGE) $(if $(filter tsc,$@),types,lint)
+	$(LEAVE)
 
 archive: $(VENV)/.dev ## Replay the games of 30 TCEC events through the rules, field by field (FARM_EVENTS=a folder of more)
 	FARM_LONG=1 $(BIN)/python -m pytest tests/arbiter/test_archive.py -s
@@ -124,7 +146,7 @@ cheats: system $(VENV)/.dev ## Play 100 games of each cheat at the clock against
 fuzz: $(VENV)/.dev ## Give all that reads strangers' words wrong ones for half an hour (FUZZ="--seconds 60 --seed 7"); finds in build/fuzz
 	PYTHONPATH=tests:tests/fuzz:tests/season $(BIN)/python tests/fuzz/run_fuzz.py $(FUZZ)
 
-mutants: system $(VENV)/.dev ## Change rules, ledger scripts, worker and agent in 250 small ways; list what no test notices: hours (MUTANTS="--count 20 --seed 7 --match arbiter")
+mutants: system $(VENV)/.dev ## Change rules, ledger scripts, worker and agent in 250 small ways; list what no test notices: hours (MUTANTS="--count 20 --seed 7 --match arbiter": 20 of those files)
 	PYTHONPATH=tests/mutants $(BIN)/python tests/mutants/run_mutants.py $(MUTANTS)
 
 coverage: system $(VENV)/.dev ## Say which part of each room the tests run: half an hour (TESTS="tests/ledger": those)

@@ -57,6 +57,7 @@ def main() -> None:
             for function in _functions(tree)
         ),
     }
+    print("The house in figures (scripts/house.py), compared with nothing: none is an error.")
     width = max(map(len, figures))
     for name, figure in figures.items():
         print(f"{name:{width}}  {figure}")

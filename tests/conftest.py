@@ -90,3 +90,28 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
             report.outcome = "failed"
             report.longrepr = f"skipped in CI, where only missing hardware may skip: {reason}"
     return report
+
+
+class FailedAtOnce:
+    """Name a test when it fails: the summary of a run that takes half an hour is far off."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write a line of its own, as the summary has it; with -v there is one already."""
+        if report.failed and self._reporter.verbosity <= 0:
+            if self._reporter.currentfspath is None:  # else `write_line` ends the line of dots
+                self._reporter.line("")
+            word = "ERROR" if report.when in {"setup", "teardown"} else "FAILED"
+            self._reporter.write_line(f"{word} {report.nodeid}", red=True)
+            self._reporter.flush()
+
+
+@pytest.hookimpl(trylast=True)  # once the reporter is there; the processes of xdist have none
+def pytest_configure(config: pytest.Config) -> None:
+    """Have who writes to the terminal name what fails."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailedAtOnce(reporter))

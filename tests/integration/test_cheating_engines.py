@@ -164,6 +164,7 @@ def test_an_engine_that_works_in_its_opponents_turn_harms_nobody(
     """It is held while it waits: an opponent that needs most of its time keeps it."""
     if len(harness.CORES) < 2:
         pytest.skip("hardware: the referee and the engines need two cores")
+    groups.of_engines()  # without one an engine cannot be held
     cores = harness.pinned(2)
     with hall(tmp_path, "bubblewrap", **cores) as farm:
         launch(farm, program, [mode, "24"], ["honest", "40"], "600ms+0.15s")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import groups
 import harness
 import interrupted
 import pytest
@@ -46,6 +47,7 @@ def ends(farm: harness.Farm, season: str) -> list[dict[str, Any]]:
 
 def test_a_frozen_host_costs_no_engine_the_game(pinned: harness.Farm) -> None:
     """A hall that stands still longer than a clock lasts: an interruption with its evidence."""
+    groups.need_proof_of_stalls(of_engines=True)
     gate = pinned.root / "frozen.gate"
     with harness.held(gate, 3) as hold:
         interrupted.launch(pinned, "frozen", *hold, control="3s+0.5s")

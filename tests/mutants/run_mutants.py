@@ -3,7 +3,8 @@
 ``make mutants`` (MUTANTS="--count 250 --seed 7"): a drawn sample of mutants of what bears rules, of
 the ledger's scripts, the worker and the agent. Each runs, in a copy of the tree, against the tests
 of its room that name its module, and if these pass, against all of the room. Survivors are listed:
-each is a hole in the tests, or changes nothing. Exit code 1 where fewer than --least are noticed.
+each is a hole in the tests, or changes nothing. Exit code 1 where fewer than --least are noticed,
+2 where there is nothing to change, or tests fail without a mutant.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import mutate
 
@@ -56,20 +59,30 @@ ALONE = (
 )
 
 
-def sample(count: int, seed: int) -> list[tuple[str, tuple[str, ...], mutate.Mutant]]:
-    """Return so many mutants, drawn by a seed: file, tests, mutant; every room has its share."""
+Drawn: TypeAlias = tuple[str, tuple[str, ...], mutate.Mutant]  # file, its tests, the mutant
+
+
+def sample(count: int, seed: int, match: str = "") -> list[Drawn]:
+    """Return so many mutants of the files that match, drawn by a seed; each room has its share."""
     dice = random.Random(seed)
+    rooms = [made for pattern, tests in ROOMS.items() if (made := every(pattern, tests, match))]
     drawn = []
-    for number, (pattern, tests) in enumerate(ROOMS.items()):
-        share = count * (number + 1) // len(ROOMS) - count * number // len(ROOMS)
-        made = []
-        for path in sorted(ROOT.glob(pattern)):
-            of = mutate.of_lua if path.suffix == ".lua" else mutate.of_python
-            name = str(path.relative_to(ROOT))
-            made += [(name, tests, one) for one in of(path.read_text(encoding="utf-8"))]
+    for number, made in enumerate(rooms):
+        share = count * (number + 1) // len(rooms) - count * number // len(rooms)
         drawn += dice.sample(made, min(share, len(made)))
     dice.shuffle(drawn)
     return drawn
+
+
+def every(pattern: str, tests: tuple[str, ...], match: str) -> list[Drawn]:
+    """Return all mutants of a room's files that have a word in their path."""
+    made = []
+    for path in sorted(ROOT.glob(pattern)):
+        name = str(path.relative_to(ROOT))
+        if match in name:
+            of = mutate.of_lua if path.suffix == ".lua" else mutate.of_python
+            made += [(name, tests, one) for one in of(path.read_text(encoding="utf-8"))]
+    return made
 
 
 def named(tree: pathlib.Path, file: str, tests: tuple[str, ...]) -> list[str]:
@@ -117,15 +130,22 @@ def survives(tree: pathlib.Path, file: str, tests: tuple[str, ...], mutant: muta
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def main() -> int:
-    """Run a sample; return the exit code."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a sample, as the command line says; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=250, help="mutants")
     parser.add_argument("--seed", type=int, default=7, help="which are drawn")
     parser.add_argument("--least", type=float, default=0.0, help="per cent that must be noticed")
     parser.add_argument("--match", default="", help="only files with this in their path")
-    told = parser.parse_args()
-    drawn = [one for one in sample(told.count, told.seed) if told.match in one[0]]
+    told = parser.parse_args(words)
+    if told.count < 1:
+        parser.error(f"nothing to change: --count {told.count} is less than one mutant")
+    drawn = sample(told.count, told.seed, told.match)
+    if not drawn:
+        parser.error(
+            f"nothing to change: of {', '.join(ROOMS)}"
+            f" no file that can be changed has {told.match!r} in its path (--match)"
+        )
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = pathlib.Path(folder) / "farm"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import mutate
+import pytest
 import run_mutants
 
 PYTHON = '''
@@ -43,6 +44,27 @@ def test_a_script_is_changed_in_one_place_at_a_time() -> None:
     ]
     assert [mutant.line for mutant in made] == [1, 1, 1, 1, 2, 2]
     assert all(mutant.text != LUA for mutant in made)
+
+
+def test_mutants_are_drawn_among_the_files_that_match() -> None:
+    """However few are asked for: all are of those files, and the same for a seed."""
+    drawn = run_mutants.sample(3, 7, "tiebreaks")
+    assert [file for file, _, _ in drawn] == ["orchestrator/season/fold/tiebreaks.py"] * 3
+    again = run_mutants.sample(3, 7, "tiebreaks")
+    assert [one.text for *_, one in drawn] == [one.text for *_, one in again]
+    rooms = {tests for _, tests, _ in run_mutants.sample(len(run_mutants.ROOMS), 7)}
+    assert rooms == set(run_mutants.ROOMS.values())
+
+
+def test_nothing_to_change_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    """No file of that name, or no mutant asked for: a sentence, and no share that was noticed."""
+    for words in (["--match", "tiebreakz"], ["--match", "tiebreaks", "--count", "0"]):
+        with pytest.raises(SystemExit) as ended:
+            run_mutants.main(words)
+        said = capsys.readouterr()
+        assert ended.value.code == 2
+        assert "nothing to change" in said.err
+        assert "noticed" not in said.out
 
 
 ALONE = """

@@ -151,7 +151,7 @@ NUMBERS = [one for one in C if one not in {C.SEED, C.PLAYOFF, C.ORGANIZERS}]
 
 @pytest.mark.parametrize("criterion", NUMBERS)
 def test_each_number_is_computed_shown_and_documented(criterion: model.Criterion) -> None:
-    """An engine has it, terminal and page head its column, two pages say what it is."""
+    """An engine has it in units, terminal and page head its column, two pages say what it is."""
     texts = ROOT / "orchestrator/broadcast/page/texts/en.json"  # the others have the same keys
     season_file = (ROOT / "docs/season-file.md").read_text(encoding="utf-8")
     names = season_file.partition("* **Tiebreaks**")[2].partition("\n* ")[0]
@@ -162,6 +162,7 @@ def test_each_number_is_computed_shown_and_documented(criterion: model.Criterion
     numbers = tiebreaks.numbers(counted, "a", 1)
     missing = {
         "its number: `tiebreaks.numbers`": criterion not in {*numbers, C.DIRECT_ENCOUNTER},
+        "its unit, 1 of a count: `_UNITS` of tiebreaks": criterion not in tiebreaks._UNITS,
         "its column: TIEBREAK_HEADS of commands/tables.py": criterion not in tables.TIEBREAK_HEADS,
         f"tiebreak.{criterion} in broadcast/page/texts/*.json": f"tiebreak.{criterion}"
         not in json.loads(texts.read_text(encoding="utf-8")),

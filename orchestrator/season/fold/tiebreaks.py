@@ -16,11 +16,16 @@ from orchestrator.season.fold import tally
 from orchestrator.season.spec import model
 
 _LESS_IS_BETTER: Final = frozenset({model.Criterion.CRASHES, model.Criterion.SEED})
-_UNITS: Final = {
+_UNITS: Final = {  # of each number: how many of it are a point; 1 for a count
+    model.Criterion.CRASHES: 1,
     model.Criterion.DIRECT_ENCOUNTER: 2,
-    model.Criterion.OPPONENTS_SCORE: 2,
+    model.Criterion.WINS: 1,
     model.Criterion.SONNEBORN_BERGER: 4,
+    model.Criterion.OPPONENTS_SCORE: 2,
+    model.Criterion.BLACK_GAMES: 1,
+    model.Criterion.BLACK_WINS: 1,
     model.Criterion.R_MOBILITY: tally.R_MOBILITY_UNIT,
+    model.Criterion.SEED: 1,
 }
 
 
@@ -84,4 +89,4 @@ def merit(criterion: model.Criterion, value: int) -> int:
 
 def points(criterion: model.Criterion, value: int) -> float:
     """Return the number as people write it, in points or as a count (always exact)."""
-    return value / _UNITS.get(criterion, 1)
+    return value / _UNITS[criterion]
