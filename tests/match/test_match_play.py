@@ -120,6 +120,7 @@ def test_a_loss_on_time_says_that_other_programs_used_the_cores(
     notes = [game["note"] for game in table.games(tmp_path / "g.pgn.jsonl")]
     busy = used != "0.0"
     assert said == int(busy and figures in ("none", "waited"))
+    assert not said or out.index("Note: other programs") > out.index("Fault in game"), "its loss"
     assert len(faults) == 2
     assert all(("; other programs use" in fault) == busy for fault in faults)
     assert all(("other programs" in note) == busy for note in notes)

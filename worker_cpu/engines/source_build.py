@@ -20,6 +20,7 @@ import os
 import pathlib
 import re
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -257,7 +258,9 @@ def _signed(program: pathlib.Path, source: remote.SourceBuild, log: str) -> int:
         raise
     bench = nodes(said)
     if bench is None:
-        raise FailedError("its bench tells no nodes", said)
+        called = output.plain(shlex.join([source.program, *source.bench_arguments]))
+        why = f"its bench ({called}) tells no nodes: it has to print a line such as `1460 nodes`"
+        raise FailedError(why, said)
     if source.bench not in (0, bench):
         why = f"its bench has {bench} nodes, where {source.bench} are expected"
         raise FailedError(why, f"{log}\n{said}", bench)

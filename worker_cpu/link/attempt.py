@@ -13,6 +13,7 @@ nothing and keeps no clock. Invariants:
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import gzip
@@ -32,7 +33,7 @@ from worker_cpu import settings
 from worker_cpu.engines import handles
 from worker_cpu.hall import checksums, gpu_seats
 from worker_cpu.hall import directory as hall_directory
-from worker_cpu.link import blame, hold, lease, live_status, redis_retry, turns
+from worker_cpu.link import blame, hold, lease, live_status, redis_retry, spools, turns
 from worker_cpu.referee import result, session
 from worker_cpu.wire import frames
 
@@ -54,6 +55,7 @@ class Hall:
     checksums: checksums.FileChecksums
     attribution: blame.FaultAttribution
     seats: gpu_seats.GpuSeats
+    waiting: tuple[spools.Waiting, ...] = ()  # of games before this one
 
 
 def play(hall: Hall, claim: api.Claim, lock: int, referee: handles.RefereeProcess) -> None:
@@ -117,6 +119,7 @@ class Attempt:
         self._session = session.RefereeSession(
             referee, dead_man, order.timeouts, self._settings.dead_man_seconds
         )
+        self._waiting = hall.waiting
         self._ended = False
 
     def run(self) -> None:
@@ -158,6 +161,7 @@ class Attempt:
         )
         self._turns.watch(groups)
         self._live.ready(payload)
+        self._forget_archived()
 
     def _write_history(self) -> None:
         """Let the stream of a resumed game hold all its plies: whoever reads it sees the game."""
@@ -269,7 +273,15 @@ class Attempt:
 
     def _renew(self) -> api.Renewed | api.Fenced:
         hall, attempt = self._claim.hall, self._claim.attempt
-        return self._ledger.renew(hall, self._token, attempt, *self._carried)
+        reply = self._ledger.renew(hall, self._token, attempt, *self._carried)
+        self._forget_archived()
+        return reply
+
+    def _forget_archived(self) -> None:
+        """Let go of games before this one that the archive has by now."""
+        if self._waiting:
+            with contextlib.suppress(errors.LedgerAwayError):  # the next beat looks again
+                self._waiting = spools.forget(self._waiting, self._directory, self._ledger)
 
     def _beat(self) -> None:
         """Renew the lease if it is time; does nothing for an attempt that has ended."""

@@ -313,7 +313,7 @@ class Runner:
         lane.kept = frozenset(players[side] for side in end.kept)
         if self._traffic is not None:
             end = self._traffic.written(slot, end)
-        end = self._with_load(end)
+        end, load = self._with_load(end)
         result = journal.result_of(slot, end)
         self._table.add(slot, result)
         self._decided = self._decided or self._is_decided()
@@ -325,25 +325,29 @@ class Runner:
             self._journal.write(slot, end)
         self._report.notes([*end.unmet, *end.remarks])
         self._report.finished(slot, result)
+        self._report.notes(load)  # behind the loss that it is about
         self._announce()
         if lane.spare is not None and (self._stopping or not self._queue):
             self._dismiss(lane.spare)
             lane.spare = None
 
-    def _with_load(self, end: referee_result.Ended) -> referee_result.Ended:
-        """Add to a loss on time that other programs used the cores; say it once in a match."""
+    def _with_load(self, end: referee_result.Ended) -> tuple[referee_result.Ended, list[str]]:
+        """Add to a loss on time that other programs used the cores; return what to note of it.
+
+        That is once in a match.
+        """
         late = end.outcome.ending in LATE
         self._others.look(at_once=late)
-        if not late:
-            return end
-        crowd = self._others.crowd(self._needed)
+        crowd = self._others.crowd(self._needed) if late else ""
         if not crowd:
-            return end
+            return end, []
+        notes = []
         if not self._crowded and not self._late_by_itself(end):
             self._crowded = True
-            self._report.notes([f"{crowd}: losses on time may come from them"])
+            notes = [f"{crowd}: losses on time may come from them"]
         note = f"{end.outcome.note}; {crowd}" if end.outcome.note else crowd
-        return dataclasses.replace(end, outcome=end.outcome.model_copy(update={"note": note}))
+        outcome = end.outcome.model_copy(update={"note": note})
+        return dataclasses.replace(end, outcome=outcome), notes
 
     def _late_by_itself(self, end: referee_result.Ended) -> bool:
         """Say whether an engine's figures clear the machine.

@@ -92,7 +92,10 @@ def _cores(hall: settings.HallSettings) -> Iterator[contract.Finding]:
 def _priority() -> contract.Finding:
     """Look whether a referee that is started from here may put its clock before other programs."""
     why = "on a busy machine the clock is late by what others take (docs/tutorial.md)"
-    do = "LimitRTPRIO=1 in the unit, or `rtprio 1` in /etc/security/limits.conf"
+    do = (
+        "LimitRTPRIO=1 in the unit, or `rtprio 1` in /etc/security/limits.conf; where that is there"
+        " already, this machine or its container gives none (`grep -i realtime /proc/PID/limits`)"
+    )
     with futures.ThreadPoolExecutor(1) as pool:  # this thread's own priority stays
         granted = pool.submit(pulse.run_at_once).result()
     if granted:

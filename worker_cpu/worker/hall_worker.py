@@ -19,7 +19,7 @@ from worker_cpu import settings
 from worker_cpu.engines import handles
 from worker_cpu.hall import checksums, directory, gpu_hosts, gpu_seats
 from worker_cpu.host import cgroups, stall
-from worker_cpu.link import attempt, blame, hold, host_probe, redis_retry
+from worker_cpu.link import attempt, blame, hold, host_probe, redis_retry, spools
 from worker_cpu.worker import fairness, lane_worker, recovery
 
 log = structlog.get_logger()
@@ -50,6 +50,7 @@ class HallWorker:
         self._gate = fairness.FairnessGate(configured, self._gpu_seats)
         self._stalls = stall.StallDetector(configured.engine_cpus, configured.referee_cpus)
         self._stalls.watch(0, (), {})  # its pulse beats before the first game begins
+        self._waiting: tuple[spools.Waiting, ...] = ()  # since the last settling
         self._last_fault = host_probe.LastFault(configured.directory / "last-fault.json")
 
     def open(self) -> None:
@@ -108,7 +109,7 @@ class HallWorker:
     def _settle(self) -> None:
         if (groups := cgroups.parent()) is not None:
             cgroups.forget(groups)
-        recovery.settle(self._settings, self._directory, self._ledger)
+        self._waiting = recovery.settle(self._settings, self._directory, self._ledger)
         lane_worker.settle(self._lanes, self._settings.hall, self._settings.host)
         directory.prune_attempts(self._directory, self._settings.keep_attempts_days, time.time())
 
@@ -143,6 +144,7 @@ class HallWorker:
                     self._checksums,
                     attribution,
                     self._gpu_seats,
+                    self._waiting,
                 )
                 attempt.play(hall, claim, lock, referee)
             finally:

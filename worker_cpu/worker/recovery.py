@@ -11,6 +11,7 @@ ledger refuses, or that nobody can read, is kept aside for the operator.
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterator
 
 import structlog
 
@@ -19,6 +20,7 @@ from orchestrator.common import errors, files
 from orchestrator.ledger import api, attempts, store
 from worker_cpu import settings
 from worker_cpu.hall import directory as hall_directory
+from worker_cpu.link import spools
 
 log = structlog.get_logger()
 
@@ -27,22 +29,35 @@ def settle(
     configured: settings.HallSettings,
     directory: hall_directory.HallDirectory,
     ledger: store.RedisLedger,
-) -> None:
+) -> tuple[spools.Waiting, ...]:
     """Bring this host's past in order: submit its spools, give up its dead attempt.
+
+    Return the spools that only wait for the archive.
 
     The caller holds the hall's lock, so no link and no dead man of an earlier attempt
     is alive. What is of a season whose journal nobody has compared since Redis was started waits:
     ``serve`` rings when it has. It is compared within a second or has lost entries, and other
     seasons are played meanwhile. Raises ``LedgerUnreachableError``; may be repeated at any time.
     """
+    waiting: list[spools.Waiting] = []
     for path in directory.spooled():
         try:
-            _submit(path, directory, ledger)
+            waiting += _submit(path, directory, ledger)
         except errors.LedgerUncheckedError:
             log.warning("spool.waits", path=path.name)
     slot = ledger.slot(configured.hall)
-    if slot is None or slot.host != configured.host:
-        return
+    if slot is not None and slot.host == configured.host:
+        _give_up(slot, configured, directory, ledger)
+    return tuple(waiting)
+
+
+def _give_up(
+    slot: api.Slot,
+    configured: settings.HallSettings,
+    directory: hall_directory.HallDirectory,
+    ledger: store.RedisLedger,
+) -> None:
+    """Give this host's dead attempt up, with the plies that only its own log has."""
     _give_back_plies(slot, directory, ledger)
     end = attempts.ended(slot, ledger, "worker lost", _last_words(directory, slot.attempt))
     about = {"season": slot.season, "game": slot.game, "attempt": slot.attempt}
@@ -56,7 +71,8 @@ def settle(
 
 def _submit(
     path: pathlib.Path, directory: hall_directory.HallDirectory, ledger: store.RedisLedger
-) -> None:
+) -> Iterator[spools.Waiting]:
+    """Tell the ledger a finished game; yield it where it is recorded, but not archived yet."""
     try:
         spooled = hall_directory.Spooled.decode(path.read_bytes())
     except errors.HostError as error:
@@ -71,11 +87,12 @@ def _submit(
         finished = spooled.finished
         about = {"season": spooled.season, "game": finished.game, "attempt": finished.attempt}
         log.error("spool.refused", path=path.name, reason=reply.reason, **about)
-    elif ledger.mirrored(spooled.season) >= reply.seq:
-        path.unlink()
-        directory.forget_attempt(spooled.finished.attempt)
-    elif ledger.record(spooled.finished.attempt) is None:
+        return
+    recorded = spools.Waiting(path, spooled.season, spooled.finished.attempt, reply.seq)
+    waiting = spools.forget([recorded], directory, ledger)
+    if waiting and ledger.record(recorded.attempt) is None:
         _give_back_record(spooled, reply.seq, ledger)
+    yield from waiting
 
 
 def _give_back_record(spooled: hall_directory.Spooled, seq: int, ledger: store.RedisLedger) -> None:
