@@ -68,6 +68,7 @@ def export_site(
         raise errors.HostError(f"{folder} cannot be written: {errors.reason(error)}") from error
     state = made.season.state
     summary = {"season": state.launched.id, "games": made.games, "replays": replayed}
+    summary |= {"annulled": made.annulled}
     _say(state.launched.season.name, summary, folder, as_json=as_json)
 
 
@@ -87,8 +88,10 @@ def _say(name: str, summary: dict[str, object], folder: pathlib.Path, *, as_json
     if as_json:
         common.print_json(summary | {"folder": str(folder)})
     else:
+        out = summary.get("annulled")
+        with_out = f" ({out} of them annulled)" if out else ""
         click.echo(
-            f"{name}: {summary['games']} games, {summary['replays']} of them with moves, are in"
+            f"{name}: {summary['games']} games{with_out}, {summary['replays']} with moves, are in"
             f" {folder}; serve it as it is, index.html is the page"
         )
 

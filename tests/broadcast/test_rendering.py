@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import driver
 import pytest
 import theatre
 
@@ -15,6 +16,8 @@ from orchestrator.broadcast.content import statistics, tables
 from orchestrator.broadcast.feeds.tcec import names, schedule
 from orchestrator.forecast import game_model
 from orchestrator.season import graph
+from orchestrator.season.amend import operations
+from orchestrator.season.fold import corrections
 from orchestrator.season.fold import state as season_state
 
 ESTIMATE_MS = 2  # an estimate is a sum of means: the order of adding them rounds it
@@ -90,6 +93,30 @@ def test_statistics_leave_annulled_games_out(tmp_path: pathlib.Path) -> None:
         final = shown(made, "seasons/test/events/final")["statistics"]["games"]
         assert shown(made, "seasons/test/statistics")["games"] == figures["games"] + final
     assert annulled
+
+
+def test_last_results_are_those_that_ended_last(tmp_path: pathlib.Path) -> None:
+    """A game that is played again has its old number, and the place of its end."""
+    season = driver.Driver.launched(driver.load(tmp_path, driver.season_text()), driver.drawn)
+    season.play(3)
+    first = season.state.events["league"].order[0]
+    season.append(operations.pause(season.state, "ann", "a fault"))
+    season.append(corrections.replay(season.state, first, "ann", "a fault"))
+    season.append(operations.resume(season.state, "ann", "repaired"))
+    season.play(1)
+    tape = theatre.Tape(season.journal)
+    tape.shown = len(season.journal)
+    made = theatre.projected(tape, tmp_path)
+    made.projector.look()
+    last = shown(made, "seasons/test/events/league")["last"]
+    played = sorted(
+        (game for game in season.state.games.values() if game.counts),
+        key=lambda game: game.finished.ended_ms if game.finished else 0,
+    )
+    assert last == [game.id for game in reversed(played)]
+    assert last[0] == f"{first}.replay1"
+    assert first not in last
+    assert len(last) == 3
 
 
 def counting(counts: Counter[str], name: str, real: Callable[..., Any]) -> Callable[..., Any]:

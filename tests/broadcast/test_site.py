@@ -54,6 +54,7 @@ def test_an_archived_season_is_written_whole(tmp_path: pathlib.Path) -> None:
         "season": "test",
         "games": 1,
         "replays": 1,
+        "annulled": 0,
         "folder": str(site),
     }
     api = site / "api" / "v1"
@@ -79,7 +80,7 @@ def test_an_archived_season_is_written_whole(tmp_path: pathlib.Path) -> None:
     assert all(driver.SEED.encode() not in content for content in files.values())
     again = export("test", "--to", str(site), "--archive", str(archive))
     assert again.exit_code == 0
-    assert "1 games, 1 of them with moves" in again.output
+    assert "1 games, 1 with moves" in again.output
     assert theatre.tree(site) == files
     assert scene.season.state.launched.id == "test"
 
@@ -98,6 +99,7 @@ def test_a_game_that_is_played_again_is_found_under_its_own_id(tmp_path: pathlib
     assert (site / "pgn/test/games/league.1.pgn").is_file()
     told = json.loads((site / "api/v1/seasons/test/games/league.1.json").read_bytes())
     assert told["annulled"]
+    assert "1 games (1 of them annulled), 1 with moves" in done.output
     assert (site / "pgn/test.pgn").read_bytes() == b""
 
 

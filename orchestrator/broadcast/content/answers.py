@@ -322,6 +322,8 @@ class Event(Answer):
     rows: tuple[Row, ...]
     bracket: Bracket | None
     """Null but for a knockout."""
+    last: tuple[str, ...]
+    """Ten games at most, the one that ended last first; annulled ones too."""
     statistics: EventStatistics
 
 

@@ -8,6 +8,7 @@ those that a browser has to lay out hold the newest games alone.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
@@ -334,6 +335,7 @@ class MatchView:
             "entrants": list(self.names),
             "rows": rows if self.results else [],
             "bracket": None,
+            "last": [str(n) for n in itertools.islice(reversed(self.results), statistics.LAST)],
             "statistics": self._counts.as_json() | {"engines": [self._colours(n) for n in order]},
         }
 

@@ -12,6 +12,8 @@ from orchestrator.season.fold import state as season_state
 
 State = season_state.SeasonState
 
+LAST: Final = 10  # results that stand beside a table, at most
+
 
 class _Spread:
     """The least, the greatest and the sum of whole numbers."""

@@ -8,6 +8,7 @@ started, running or finished (N1 The Live and Stage Tabs).
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -140,7 +141,15 @@ def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> d
             views.name(state, engine, played_event.id) for engine in played_event.entrants
         ],
         "bracket": bracket(state, played_event),
+        "last": _last(state, played_event),
     }
+
+
+def _last(state: State, event: events.EventState) -> list[str]:
+    """Return an event's last results that stand: a game's number says nothing of one replayed."""
+    standing = (game for game in map(state.game, event.order) if game.counts)
+    ended = ((game.finished.ended_ms, game.id) for game in standing if game.finished is not None)
+    return [game for _, game in heapq.nlargest(statistics.LAST, ended)]
 
 
 def cell(cross: crosstable.Cell | None) -> dict[str, Any] | None:

@@ -30,6 +30,7 @@ from orchestrator.broadcast.web import page_files
 from orchestrator.common import errors
 from orchestrator.contract import ids
 from orchestrator.forecast import season_simulation
+from orchestrator.season import published
 from orchestrator.season.fold import events
 from orchestrator.testmatch import match_journal
 
@@ -135,6 +136,12 @@ class Site:
     def games(self) -> int:
         """Return how many games are finished, annulled ones included."""
         return len(self._finished())
+
+    @property
+    def annulled(self) -> int:
+        """Return how many of them count for nobody."""
+        state = self._season.state
+        return sum(published.annulled(state, game) for game in self._finished())
 
     def write(self, progress: Progress) -> int:
         """Write all files; return how many games can be replayed."""

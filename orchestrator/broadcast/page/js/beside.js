@@ -26,23 +26,19 @@ export async function drawBeside(element, { season, event, live }, current) {
     h("h3", {}, told?.name ?? "", told ? h("small", { class: "quiet" }, ` ${t(told.final ? "beside.final" : matches.length ? "beside.matches" : "beside.standings")}`) : null),
     above,
     matches.length ? list(matches, playing) : told?.rows.length ? table(told.rows, playing) : h("p", { class: "quiet" }, t("event.waits")),
-    next(season), results(season.season, told?.rows ?? []))
+    next(season), results(season.season, told?.rows ?? [], told?.last ?? []))
 }
 
-const LAST = 10 // results at most
-
 /**
- * Say what was played last, by the numbers of the games; the table tells no colours, so words say who won.
- * An annulled game is called so.
+ * Say what was played last; the table tells no colours, so words say who won. An annulled game is called so.
  * @param {string} season
  * @param {readonly Api.Row[]} rows
+ * @param {readonly string[]} order Its games, the last one first.
  */
-function results(season, rows) {
+function results(season, rows, order) {
   const all = rows.flatMap((row, at) => row.cells.slice(0, at).flatMap((cell, other) => (cell?.games ?? []).map((game, k) =>
     ({ game, sign: cell?.text[k], name: row.name, other: rows[other].name, annulled: isOut(row) || isOut(rows[other]) }))))
-  /** @param {{game: string}} one */
-  const number = ({ game }) => Number(/\d+$/.exec(game))
-  const last = all.sort((one, other) => number(other) - number(one)).slice(0, LAST)
+  const last = order.flatMap((ended) => all.filter(({ game }) => game === ended))
   if (!last.length) return null
   return h("ol", { class: "results" }, last.map(({ game, sign, name, other, annulled }, at) => {
     const [first, second] = sign === "0" ? [other, name] : [name, other]

@@ -129,6 +129,8 @@ declare namespace Api {
     readonly rows: ReadonlyArray<Row>
     /** Null but for a knockout. */
     readonly bracket: Bracket | null
+    /** Ten games at most, the one that ended last first; annulled ones too. */
+    readonly last: ReadonlyArray<string>
     readonly statistics: EventStatistics
   }
   /** The chances in an event. */
