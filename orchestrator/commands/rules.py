@@ -10,7 +10,7 @@ import click
 from orchestrator import contract
 from orchestrator.commands import common, programs, shell_offers, starts, tablebases
 from orchestrator.commands import launch as launching
-from orchestrator.common import errors
+from orchestrator.common import errors, output
 from orchestrator.ledger import journal_mirror
 from orchestrator.season import final_standings as season_outcome
 from orchestrator.season import verify_seed
@@ -39,13 +39,17 @@ def check(file: str, *, starts_engines: bool, as_json: bool) -> None:
     loaded = load.load(launching.season_file(file))
     report = describe.explain(loaded)
     report["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
-    if starts_engines:
-        report["warnings"] += starts.of_season(loaded, quiet=as_json)
+    started = starts.of_season(loaded, quiet=as_json) if starts_engines else {}
+    report["warnings"] += starts.warnings(started)
     if as_json:
         common.print_json(report)
         return
     for line in describe.sentences(report):
         click.echo(line)
+    if starts_engines:
+        playing = sum(start.tried and not start.problem for start in started.values())
+        of = output.some(len(loaded.engines), "engine")
+        click.echo(f"Started as in a game: {playing} of {of} play")
 
 
 @click.command()

@@ -63,15 +63,15 @@ def is_away(command: str) -> bool:
     return bool(programs.missing([_spec(command)]))
 
 
-def of_season(loaded: load.Loaded, *, quiet: bool) -> list[str]:
-    """Start each engine of a season once, by the rules of its first event; return warnings.
+def of_season(loaded: load.Loaded, *, quiet: bool) -> dict[str, Start]:
+    """Start each engine of a season once, by the rules of its first event; return what came of it.
 
     Engines of GPU boxes are not started, nor those whose program is not on this machine.
     """
     here = [spec for spec in loaded.engines if not spec.box and not programs.missing([spec])]
     rules = loaded.season.events[0]
     ready = [(spec.name, orders.engine_in(spec, rules.id)) for spec in here]
-    return warnings({spec.id: _as_written(spec, rules) for spec in shown(ready, quiet=quiet)})
+    return {spec.id: _as_written(spec, rules) for spec in shown(ready, quiet=quiet)}
 
 
 def _as_written(spec: contract.EngineSpec, rules: model.Event) -> Start:

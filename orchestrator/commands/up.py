@@ -189,6 +189,8 @@ def up(
         raise errors.UsageError("--until-finished needs a season to wait for: give --launch FILE")
     if no_web and web_port is not None:
         raise errors.UsageError("--no-web and --web contradict each other")
+    for lane in lanes:
+        supervisor.lane_of(lane)  # refused before anything is started
     loaded = load.load(launch.season_file(season_file)) if season_file else None
     data = data.absolute()
     os.environ["FARM_DATA"] = str(data)

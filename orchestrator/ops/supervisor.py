@@ -8,6 +8,7 @@ ends them by their process id.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import pathlib
 import re
@@ -31,6 +32,7 @@ LOGS_KEPT = 3  # beside the one that is written: a season of months leaves no mo
 LANE = re.compile(
     r"(?P<name>[a-zA-Z0-9-]+)=(?P<cores>[0-9,-]+)(:(?P<memory>[0-9]+))?(:(?P<boxes>[a-zA-Z_][\w.,-]*))?"
 )
+RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 _SERVE_WEB: Final = (sys.executable, "-m", "celery", "-A", "orchestrator", "farm", "serve-web")
 
 
@@ -97,13 +99,9 @@ def environment(redis_url: str, data: pathlib.Path, hall: str) -> dict[str, str]
 def lane(text: str, worker: Supervised, hall: str) -> Supervised:
     """Return the worker of a lane beside a hall's worker, not started yet.
 
-    ``text`` is NAME=CORES[:MB][:BOXES], as ``b=2-3:4096`` or ``b=2:gpu-1``; raise ``UsageError``
-    for anything else.
+    Raise ``UsageError`` for a text that is no lane of this machine (``lane_of``).
     """
-    match = LANE.fullmatch(text)
-    if match is None:
-        allowed = "NAME=CORES[:MB][:BOXES], as b=2-3:4096 or b=2:gpu-1"
-        raise errors.UsageError(f"--lane: found {text!r}; allowed: {allowed}")
+    match = lane_of(text)
     name, cores, memory = match.group("name"), match.group("cores"), match.group("memory")
     own = {"FARM_LANE": name, "FARM_ENGINE_CPUS": cores, "FARM_LANE_MEMORY_MB": memory or ""}
     own["FARM_LANE_BOXES"] = match.group("boxes") or ""
@@ -115,6 +113,27 @@ def lane(text: str, worker: Supervised, hall: str) -> Supervised:
         log,
         bound=worker.bound,
     )
+
+
+def lane_of(text: str) -> re.Match[str]:
+    """Read NAME=CORES[:MB][:BOXES], as ``b=2-3:4096`` or ``b=2:gpu-1``.
+
+    Raise ``UsageError`` for anything else, and for cores that this process may not use.
+    """
+    match = LANE.fullmatch(text)
+    if match is None:
+        allowed = "NAME=CORES[:MB][:BOXES], as b=2-3:4096 or b=2:gpu-1"
+        raise errors.UsageError(f"--lane: found {text!r}; allowed: {allowed}")
+    cores = f"--lane {match['name']}: found cores {match['cores']}"
+    ranges = [RANGE.fullmatch(part) for part in match["cores"].split(",")]
+    ends = [(int(part[1]), int(part[2] or part[1])) for part in ranges if part is not None]
+    if None in ranges or any(first > last for first, last in ends):
+        raise errors.UsageError(f"{cores}; allowed: a list such as 0-3,8")
+    here = os.sched_getaffinity(0)
+    if not here.issuperset(itertools.chain(*ends)):
+        own = ",".join(map(str, sorted(here)))
+        raise errors.UsageError(f"{cores}; allowed: those of this machine, {own}")
+    return match
 
 
 def _leash() -> list[str]:

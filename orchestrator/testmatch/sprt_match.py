@@ -456,7 +456,8 @@ class Keeper:
         if self._tally.next > self._spec.games + 1:
             raise errors.RefusedError(
                 f"{self._spec.id} has played {self._tally.next - 1} games: it cannot have"
-                f" {self._spec.games}"
+                f" {self._spec.games}; `farm match test --id {self._spec.id}` goes on with it as it"
+                " is, or shows it, --games makes it longer"
             )
         spec = self._spec.encode()
         if self._mirror.last and self._lanes.spec(self._spec.id) not in {None, spec}:

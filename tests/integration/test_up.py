@@ -17,7 +17,9 @@ import urllib.request
 
 import harness
 import pytest
+from click import testing
 
+from orchestrator import commands
 from orchestrator.commands import common, serve_web
 from orchestrator.common import errors
 from orchestrator.ledger import embedded_redis, store
@@ -365,6 +367,27 @@ def test_a_port_that_is_taken_is_told_with_the_option_that_chose_it(
     assert done.returncode == 5
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
     assert "choose another --web" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lane", "said"),
+    [
+        ("a=0,4000", "--lane a: found cores 0,4000; allowed: those of this machine, "),
+        ("a=0-4000:64", "--lane a: found cores 0-4000; allowed: those of this machine, "),
+        ("a=1-0", "--lane a: found cores 1-0; allowed: a list such as 0-3,8"),
+        ("a=0--1", "--lane a: found cores 0--1; allowed: a list such as 0-3,8"),
+    ],
+)
+def test_a_lane_of_cores_that_are_not_here_starts_no_farm(
+    tmp_path: pathlib.Path, lane: str, said: str
+) -> None:
+    """It was started again and again, and took the whole farm with it."""
+    done = testing.CliRunner().invoke(
+        commands.farm, ["up", "--data", str(tmp_path), "--lane", lane]
+    )
+    assert done.exit_code == 2
+    assert said in done.output
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("host", "others"), [("127.0.0.1", False), ("0.0.0.0", True)])

@@ -162,6 +162,8 @@ def test_each_engine_is_started_once_before_anything_is_launched(place: pathlib.
     checked = run(["season", "check", "my-cup.toml", "--start", "--json"])
     assert json.loads(checked.output)["warnings"] == told["warnings"]
     assert json.loads(run(["season", "check", "my-cup.toml", "--json"]).output)["warnings"] == []
+    said = run(["season", "check", "my-cup.toml", "--start"]).output
+    assert said.endswith("Started as in a game: 2 of 3 engines play\n")
     tried = run(["engine", "test", "old", "--file", "my-cup.toml", "--games", "1"])
     assert tried.exit_code == 0, tried.output
     assert "test-1: old - Farm Engine" in tried.output
