@@ -64,6 +64,7 @@ endef
 export ORDER
 
 quick: $(VENV)/.dev ## Check style, types, and all that a change elsewhere can leave stale (words, help, schemas, documents, answers, tables): two minutes
+	@echo "Types, style and tests run side by side: what each says comes when it has ended, the tests' after a minute or two."
 	+@$(call EACH,types lint stale,$(STYLE) stale)
 
 # Makes all of its first list, whatever fails, and ends with the names of its second one that failed

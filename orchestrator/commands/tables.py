@@ -44,13 +44,15 @@ _CAPTIONS = {  # beneath a table, by what decided a place of it
 TIEBREAK_HEADS = {
     "crashes": "Cr",
     "direct-encounter": "DE",
-    "wins": "Wins",  # stands in the column +
+    "wins": "Wins",
     "sonneborn-berger": "SB",
     "opponents-score": "COS",
     "black-games": "Black",
     "black-wins": "BWins",
     "r-mobility": "RMob",
 }
+# Counts that every table has without a chain that asks for them: no column of their own.
+IN_COLUMNS = frozenset({"wins"})  # the column +
 
 
 def word(status: str) -> rich.text.Text:
@@ -234,7 +236,7 @@ def _standings(view: Mapping[str, Any], *, crosstable: bool) -> rich.table.Table
     rows: Sequence[Mapping[str, Any]] = view["rows"]
     title = f"{view['name']}: {_finality(view)}"
     table = rich.table.Table(title=title, title_justify="left", caption_justify="left")
-    criteria = [c for c in view["chain"] if c in TIEBREAK_HEADS and c != "wins"]
+    criteria = [c for c in view["chain"] if c in TIEBREAK_HEADS and c not in IN_COLUMNS]
     for head in ("#", "Engine", "Pts", "Gm", "+", "=", "-"):
         table.add_column(head, justify="left" if head == "Engine" else "right", no_wrap=True)
     for criterion in criteria:
