@@ -25,6 +25,7 @@ from orchestrator.season.fold import state as season_state
 CHECKS = "farm.checks"
 Check: TypeAlias = Callable[[Mapping[str, str]], Iterator[contract.Finding]]
 FOLDER = "preflight"
+WIDTH = 120  # columns of a report that goes to no terminal, as through ssh
 PREFLIGHT = "preflight_done"  # a fact of the farm's own journal
 
 
@@ -239,7 +240,10 @@ def _print(summary: Report, *, as_json: bool, path: pathlib.Path | None = None) 
         for finding in summary.findings:
             advice = finding.why if finding.status == "ok" else f"{finding.why}\n→ {finding.do}"
             table.add_row(finding.area, finding.name, finding.status, finding.found, advice)
-        common.console().print(table)
+        console = common.console()
+        if not console.is_terminal:  # there it would be as wide as its longest words
+            console.width = WIDTH
+        console.print(table)
     lacks = [f"{finding.area} {finding.name}" for finding in summary.failed]
     lacks += [f"{engine.name} (not started)" for engine in summary.unstarted]
     if lacks:

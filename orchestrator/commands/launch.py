@@ -13,7 +13,7 @@ import click
 from orchestrator import contract
 from orchestrator.commands import common, programs, shell_offers, tablebases
 from orchestrator.common import errors, version
-from orchestrator.ledger import api, store
+from orchestrator.ledger import address, api, store
 from orchestrator.season import views
 from orchestrator.season.amend import operations
 from orchestrator.season.file import describe, load
@@ -92,7 +92,9 @@ def _taken(ledger: store.RedisLedger, season: str) -> errors.RefusedError:
     if folded.over:
         return errors.RefusedError(f"{taken} and is over; {another_id}")
     games = views.season(folded)["games"]
-    goes_on = "it goes on where a farm is at work: here by `farm up` without --launch"
+    goes_on = "it goes on where a farm is at work"
+    if not address.url():  # else that farm is elsewhere
+        goes_on += ": here by `farm up` without --launch"
     return errors.RefusedError(
         f"{taken} and is not over ({games['played']} of {games['total']} games): {goes_on};"
         f" to begin another one, {another_id}"

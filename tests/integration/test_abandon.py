@@ -16,8 +16,9 @@ import on_paper
 import pytest
 
 from orchestrator import commands
+from orchestrator.commands import launch
 from orchestrator.common import errors
-from orchestrator.ledger import api, store
+from orchestrator.ledger import address, api, store
 from orchestrator.season import views
 from orchestrator.season.fold import orders, state
 
@@ -104,7 +105,7 @@ def test_what_cannot_be_abandoned_is_refused(ledger: store.RedisLedger) -> None:
 
 
 def test_another_season_is_launched_at_once(
-    ledger: store.RedisLedger, tmp_path: pathlib.Path
+    ledger: store.RedisLedger, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its id is taken, another one is not; from then on commands mean the other season."""
     play(ledger, 1)
@@ -112,8 +113,12 @@ def test_another_season_is_launched_at_once(
     farm("launch", file, "--id", "right")
     assert "several seasons are open" in farm("pause", code=2)
     refused = farm("launch", file, code=3)
-    assert "is not over (1 of 16 games): it goes on where a farm is at work" in refused
-    assert "here by `farm up` without --launch; to begin another one, give another id" in refused
+    at_work = "is not over (1 of 16 games): it goes on where a farm is at work"
+    assert f"{at_work}; to begin another one, give another id" in refused
+    with monkeypatch.context() as here:
+        here.setattr(address, "url", lambda: "")  # the farm of this machine
+        told = str(launch._taken(ledger, "test"))
+    assert f"{at_work}: here by `farm up` without --launch; to begin another one" in told
     farm("abandon", "test", *WHY, "--yes")
     assert "has been launched already and is over; give another id" in farm("launch", file, code=3)
     assert "right is paused" in farm("pause")

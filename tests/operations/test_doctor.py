@@ -210,6 +210,7 @@ def test_engines_that_could_not_be_started_are_not_ready(ground: Ground) -> None
         done = ground.run("preflight", "league")
     assert done.exit_code == 3, done.output
     assert "scripted-1 (not started), scripted-2 (not started)" in done.output
+    assert max(map(len, done.stdout.splitlines())) <= 120, "through ssh there is no terminal"
 
 
 def test_no_speed_is_measured_beside_a_game(

@@ -362,12 +362,13 @@ def role(two: Hosts, name: str, count: int, **told: object) -> subprocess.Comple
 
 
 def played(
-    two: Hosts, host: str, wanted: list[dict[str, Any]], **told: object
+    two: Hosts, host: str, wanted: list[dict[str, Any]], *words: str, **told: object
 ) -> subprocess.CompletedProcess[str]:
-    """Run some tasks of a role on a host, with these variables."""
+    """Run some tasks of a role on a host, with these variables and further words."""
     play = {"name": "Role", "hosts": host, "gather_facts": False, "vars": told, "tasks": wanted}
     (two.place / "play.yml").write_text(yaml.safe_dump([play], width=10_000))
-    return playbooks.tool("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml")
+    line = ("ansible-playbook", "-i", two.place / "hosts.yml", two.place / "play.yml", *words)
+    return playbooks.tool(*line)
 
 
 def test_a_farm_without_tablebases_boxes_or_notices_is_told_what_to_set(two: Hosts) -> None:
@@ -407,12 +408,23 @@ def test_notices_whose_secrets_are_not_there_are_refused(two: Hosts) -> None:
     there.touch()
     named = [f'password_file = "{there}"', '# url_file = "/no"', f'secret_file = "{away}" # it']
     (two.place / "notify.toml").write_text("\n".join(named))
-    told = {"control_notify_src": str(two.place / "notify.toml"), "ansible_check_mode": False}
+    told: dict[str, object] = {"control_notify_src": str(two.place / "notify.toml")}
     refused = played(two, "control-host", look, **told)
     assert refused.returncode != 0
     assert f"names {away}, which" in re.sub(r"\s+", " ", refused.stdout)
     away.touch()
     done = played(two, "control-host", look, **told)
+    assert done.returncode == 0, done.stdout
+    # A check copies nothing: what counts is what lies in the folder here.
+    folder = two.place / "secrets"
+    folder.mkdir()
+    (two.place / "notify.toml").write_text('url_file = "/etc/farm/notify/pager-of-a-test"\n')
+    told = {"control_notify_src": str(two.place / "notify.toml")}
+    told |= {"control_notify_secrets_src": str(folder)}
+    refused = played(two, "control-host", look, "--check", **told)
+    assert "names /etc/farm/notify/pager-of-a-test, which" in " ".join(refused.stdout.split())
+    (folder / "pager-of-a-test").touch()
+    done = played(two, "control-host", look, "--check", **told)
     assert done.returncode == 0, done.stdout
     done = played(two, "control-host", look, **told | {"control_notify_src": ""})
     assert done.returncode == 0, f"a farm that sends no notices: {done.stdout}"
