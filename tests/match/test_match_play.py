@@ -90,7 +90,7 @@ def test_games_that_are_in_no_pair_count_and_are_told(tmp_path: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("used", ["self.cores", "0.0"], ids=["busy", "quiet"])
-@pytest.mark.parametrize("figures", ["none", "waited", "slept", "computed"])
+@pytest.mark.parametrize("figures", ["none", "waited", "slept", "computed", "hung"])
 def test_a_loss_on_time_says_that_other_programs_used_the_cores(
     tmp_path: pathlib.Path, used: str, figures: str
 ) -> None:
@@ -103,6 +103,7 @@ def test_a_loss_on_time_says_that_other_programs_used_the_cores(
         "waited": "computed 5.0 ms of these, waited 900.0 ms for a core in the whole game",
         "slept": "computed 5.0 ms of these, waited 1.0 ms for a core in the whole game",
         "computed": "computed 900.0 ms of these",  # a thread has ended
+        "hung": "computed 5.0 ms of these",
     }[figures]
     measured = (
         "from orchestrator.common import processor; from worker_cpu.engines import local;"
@@ -110,7 +111,7 @@ def test_a_loss_on_time_says_that_other_programs_used_the_cores(
         f" setattr(self, 'used', float({used}) if at_once else None);"
         f" local.CoreTime.spoken = lambda self: {core_time!r}; "
     )
-    late = table.scripted("Late", "--fault", "late:300")
+    late = table.scripted("Late", "--fault", f"late:{1500 if figures == 'hung' else 300}")
     engines = [*late, *table.scripted("Good"), "-each", "tc=0.2+0"]
     words = ("-games", "2", "-repeat", "-pgnout", "g.pgn", "-use-affinity", "4095")
     out = table.play(tmp_path, *engines, *words, first=measured).stdout

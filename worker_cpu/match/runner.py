@@ -48,6 +48,8 @@ _FIGURES: Final = re.compile(
     r"(?:([\d.]+) ms of ([\d.]+) ms|no answer within [\d.]+ ms); computed ([\d.]+) ms of these"
     r"(?:, waited ([\d.]+) ms)?"
 )
+LONG_MS: Final = 1_000.0  # ms late; of these an engine that sleeps computes less than NOTHING
+NOTHING: Final = 0.01
 REFUSED_ORDER = "order refused"  # the referee's word for an opening that cannot be played
 
 
@@ -353,7 +355,8 @@ class Runner:
         """Say whether an engine's figures clear the machine.
 
         They do where it would have been late without any waiting for a core, and where each of its
-        threads computed as long as it had.
+        threads computed as long as it had. Where its wait is not known, they do if it computed next
+        to nothing of seconds: a busy core would have given it a share.
         """
         figures = _FIGURES.match(end.outcome.note)
         if figures is None:
@@ -365,7 +368,9 @@ class Runner:
             threads = max((engine.threads for engine in self._settings.engines), default=1)
             if float(computed_ms) >= threads * float(allowed_ms):
                 return True
-        return waited_ms is not None and float(waited_ms) < late
+        if waited_ms is None:
+            return late >= LONG_MS and float(computed_ms) < NOTHING * late
+        return float(waited_ms) < late
 
     def _dismiss(self, seated: session.Seated) -> None:
         seated.dismiss()

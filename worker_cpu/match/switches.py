@@ -27,7 +27,7 @@ IDLE = {
     "autosaveinterval": "every finished game is saved at once",
     "bookmode": "",
     "show-latency": "not printed: times are measured around the engine's own moment of thought",
-    "resultformat": "the table at the end has every field, and --json every number",
+    "resultformat": "the table at the end stays as it is, and --json has every number",
     "randomseed": "without -srand the seed is drawn for each match, and printed",
 }
 REFUSED = {
