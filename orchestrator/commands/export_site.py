@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 
 import click
+from click.core import ParameterSource
 
 from orchestrator.commands import common, paths
 from orchestrator.common import errors
@@ -43,7 +44,8 @@ def export_site(
     """Write a season as files that any web host can serve, without the farm.
 
     The live page with all tables and replays, PGN, and TCEC's files. SEASON is a season of the
-    archive; a journal is named by its path, such as one that `farm simulate --journal` wrote.
+    archive; a journal is named by its path, such as one that `farm simulate --journal` wrote,
+    and has no moves but those that its own archive holds.
     Needs no Redis. A season that still goes on is written as it stands. The journal of a
     `farm match` is written likewise: table, Elo, sequential test, and the games of its PGN.
 
@@ -53,6 +55,8 @@ def export_site(
 
     try:
         path = _journal(season, archive)
+        if path == pathlib.Path(season) and _unsaid("archive"):
+            archive = path.parent.parent  # its own: a simulated season has the id of a real one
         if site.is_match(path):
             _export_match(path, folder, pgn, as_json=as_json)
             return
@@ -92,8 +96,15 @@ def _say(name: str, summary: dict[str, object], folder: pathlib.Path, *, as_json
         with_out = f" ({out} of them annulled)" if out else ""
         click.echo(
             f"{name}: {summary['games']} games{with_out}, {summary['replays']} with moves, are in"
-            f" {folder}; serve it as it is, index.html is the page"
+            f" {folder}; serve it as it is (here: `python3 -m http.server --directory {folder}`);"
+            " opened as a file its index.html stays empty"
         )
+
+
+def _unsaid(parameter: str) -> bool:
+    """Say whether nobody has given a parameter."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is ParameterSource.DEFAULT
 
 
 def _journal(season: str, archive: pathlib.Path) -> pathlib.Path:

@@ -85,6 +85,21 @@ def test_an_archived_season_is_written_whole(tmp_path: pathlib.Path) -> None:
     assert scene.season.state.launched.id == "test"
 
 
+def test_a_simulated_season_takes_no_moves_of_a_real_one(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its journal lies beside the farm whose archive has a season of that id, with records."""
+    archive, _ = archived(tmp_path)
+    monkeypatch.setenv("FARM_DATA", str(tmp_path))
+    journal = (archive / "test" / "journal.jsonl").read_bytes()
+    (tmp_path / "away").mkdir()
+    for place, moves in ((archive / "test" / "journal.jsonl", 1), (tmp_path / "away/sim.jsonl", 0)):
+        place.write_bytes(journal)
+        done = export(str(place), "--to", str(tmp_path / f"site-{moves}"), "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.output)["replays"] == moves
+
+
 def test_a_game_that_is_played_again_is_found_under_its_own_id(tmp_path: pathlib.Path) -> None:
     """As on the live page: its document and its PGN; those of event and season have the new one."""
     archive, scene = archived(tmp_path)
