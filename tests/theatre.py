@@ -111,15 +111,15 @@ def round_robin(root: pathlib.Path, engines: int, double_rounds: int = 1) -> Tap
     return of_file(harness.league(root / f"{engines}.toml", rows, double_rounds))
 
 
-def one_out(root: pathlib.Path) -> Tape:
-    """Return the journal of a season whose league has lost Engine 1: it crashed twice."""
-    text = driver.season_text().replace("promote =", "disqualify_after = 2\npromote =", 1)
+def one_out(root: pathlib.Path, after: int = 2, games: int = 1_000_000) -> Tape:
+    """Return the journal of a season whose league has lost Engine 1: it crashed so often."""
+    text = driver.season_text().replace("promote =", f"disqualify_after = {after}\npromote =", 1)
 
     def verdict(game: season_events.Game) -> driver.Verdict:
         crash = ("0-1", contract.Ending.DISCONNECT)
         return crash if game.white == "e1" else driver.drawn(game)
 
-    return Tape(driver.Driver.launched(driver.load(root, text), verdict).play().journal)
+    return Tape(driver.Driver.launched(driver.load(root, text), verdict).play(games).journal)
 
 
 @dataclasses.dataclass

@@ -13,9 +13,8 @@ from playwright import sync_api
 
 from orchestrator import contract
 from orchestrator.broadcast.forecast import settings
-from orchestrator.season.fold import events, orders
+from orchestrator.season.fold import orders
 
-OUT = "disqualify_after = 1\npromote ="
 EAGER = settings.Settings(runs=8, humble=False)
 
 
@@ -133,10 +132,8 @@ def test_a_crosstable_strikes_annulled_games_through(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:
     """The games of an engine that is out are marked and said to be annulled, no other is."""
-    whole = driver.season_text().replace("promote =", OUT, 1)
-    season = driver.Driver.launched(driver.load(tmp_path, whole), crash_of_the_first).play(6)
-    tape = theatre.Tape(season.journal)
-    tape.shown = len(season.journal)
+    tape = theatre.one_out(tmp_path, after=1, games=6)
+    tape.shown = len(tape.journal)
     with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
         page.goto(url)
         page.get_by_role("tab", name="Crosstable").click()
@@ -161,10 +158,8 @@ def test_last_results_call_annulled_games_so(
     browser: sync_api.Browser, tmp_path: pathlib.Path
 ) -> None:
     """Beside the standings, which do not count them, they are listed and struck through."""
-    whole = driver.season_text().replace("promote =", OUT, 1)
-    season = driver.Driver.launched(driver.load(tmp_path, whole), crash_of_the_first).play(6)
-    tape = theatre.Tape(season.journal)
-    tape.shown = len(season.journal)
+    tape = theatre.one_out(tmp_path, after=1, games=6)
+    tape.shown = len(tape.journal)
     with theatre.served(tape, tmp_path) as url, page_faults.silent(browser) as page:
         page.goto(url)
         sync_api.expect(page.locator("#beside .results a").first).to_be_attached()
@@ -174,9 +169,3 @@ def test_last_results_call_annulled_games_so(
         marked = [(text.endswith(" (annulled)"), line == "line-through") for text, line in links]
         assert marked == [("Engine 1 " in f"{text} ",) * 2 for text, _ in links]
         assert {called for called, _ in marked} == {True, False}
-
-
-def crash_of_the_first(game: events.Game) -> driver.Verdict:
-    """Let Engine 1 crash with White; all else is drawn."""
-    crash = ("0-1", contract.Ending.DISCONNECT)
-    return crash if game.white == "e1" else driver.drawn(game)

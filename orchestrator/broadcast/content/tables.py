@@ -147,8 +147,8 @@ def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> d
 
 def _last(state: State, event: events.EventState) -> list[str]:
     """Return an event's last results that stand: a game's number says nothing of one replayed."""
-    standing = (game for game in map(state.game, event.order) if game.counts)
-    ended = ((game.finished.ended_ms, game.id) for game in standing if game.finished is not None)
+    games = map(state.game, event.order)
+    ended = ((g.finished.ended_ms, g.id) for g in games if g.finished and not g.cancelled)
     return [game for _, game in heapq.nlargest(statistics.LAST, ended)]
 
 
