@@ -147,13 +147,16 @@ class Table:
         """Sort and count the event's games once."""
         self._event = event_id
         self.cells = Cells(state, state.events[event_id])
+        self._last = tables.last(state, state.events[event_id].order)
         self._counts = statistics.EventCounts()
         for game in statistics.counted(state, state.events[event_id]):
             self._counts.add(game)
 
     def update(self, state: State, games: Iterable[str]) -> None:
         """Count games that have been finished."""
+        games = list(games)
         self.cells.update(state, games)
+        self._last = tables.last(state, {*self._last, *games})
         for game in map(state.games.__getitem__, games):
             if statistics.counts(state, game):
                 self._counts.add(game)
@@ -161,6 +164,7 @@ class Table:
     def document(self, state: State, rows: Sequence[standings.Row]) -> documents.Document:
         """Return the document of this moment."""
         table = tables.event_table(state, self._event, rows)
+        table["last"] = self._last
         table["statistics"] = self._counts.data(state, state.events[self._event])
         order = [row.engine for row in rows]
         lines = [

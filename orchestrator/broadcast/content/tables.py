@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from orchestrator.arbiter import redact
@@ -125,7 +125,9 @@ def event(state: State, event_id: str) -> dict[str, Any]:
     shown = event_table(state, event_id, [line.row for line in lines])
     for row, line in zip(shown["rows"], lines, strict=True):
         row["cells"] = [cell(encounter) for encounter in line.cells]
-    return shown | {"statistics": statistics.of_event(state, state.events[event_id])}
+    played_event = state.events[event_id]
+    counted = {"statistics": statistics.of_event(state, played_event)}
+    return shown | {"last": last(state, played_event.order)} | counted
 
 
 def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> dict[str, Any]:
@@ -141,14 +143,13 @@ def event_table(state: State, event_id: str, rows: Sequence[standings.Row]) -> d
             views.name(state, engine, played_event.id) for engine in played_event.entrants
         ],
         "bracket": bracket(state, played_event),
-        "last": _last(state, played_event),
     }
 
 
-def _last(state: State, event: events.EventState) -> list[str]:
-    """Return an event's last results that stand: a game's number says nothing of one replayed."""
-    games = map(state.game, event.order)
-    ended = ((g.finished.ended_ms, g.id) for g in games if g.finished and not g.cancelled)
+def last(state: State, games: Iterable[str]) -> list[str]:
+    """Return the last results that stand among games: a number says nothing of one replayed."""
+    listed = map(state.game, games)
+    ended = ((g.finished.ended_ms, g.id) for g in listed if g.finished and not g.cancelled)
     return [game for _, game in heapq.nlargest(statistics.LAST, ended)]
 
 
