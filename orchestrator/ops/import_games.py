@@ -19,7 +19,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from orchestrator import contract
 from orchestrator.arbiter import record
@@ -270,12 +270,8 @@ class _Import:
             yield f"time control {game.tags['TimeControl']}, not {control}"
         mismatches = replaying.report([game], spec.adjudication)["mismatches"]
         for miss in mismatches:
-            ply = miss["computed_ply"] or "never"
             self._ended_otherwise = True
-            yield (
-                f"{miss['rule']}: the event's rules end it at ply {ply},"
-                f" the record at ply {miss['recorded_ply']}"
-            )
+            yield f"{miss['rule']}: {_otherwise(game, miss)}"
         pair, earlier = events.pair(due), self._state.events[due.event].imported_openings
         first = self._openings.get((due.event, pair), earlier.get(pair))
         if game.plies and first is not None and first.line != game.opening.line:
@@ -420,6 +416,18 @@ def _settings(spec: model.RoundRobin, seeds: Sequence[str] | None) -> str:
         f"this is the order of format = {{ {', '.join(settings)} }}{entrants}: launch the season"
         " from a file that says so"
     )
+
+
+def _otherwise(game: reading.Game, miss: Mapping[str, Any]) -> str:
+    """Say where the event's rules end a game that its record ends otherwise."""
+    ply, last = miss["computed_ply"], miss["recorded_ply"]
+    if ply is None:
+        return f"the event's rules do not end it, the record does at ply {last}"
+    if ply == last and reasons.by_people(game):
+        return f"the event's rules end it at ply {ply} with another result than people set"
+    if ply == last:
+        return f"the event's rules end it at ply {ply}, too, but otherwise than recorded"
+    return f"the event's rules end it at ply {ply}, the record at ply {last}"
 
 
 def _family(engine: contract.EngineSpec) -> str:
