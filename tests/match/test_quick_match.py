@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import pty
+import re
 import subprocess
 import sys
 
@@ -114,12 +115,11 @@ def test_the_bundled_book_is_read_and_has_no_line_twice() -> None:
     assert named == {"A", "B", "C", "D", "E"}
 
 
-def test_a_match_of_names_is_played_and_says_how_far_it_is(place: pathlib.Path) -> None:
-    """On a terminal a line below the others counts; the whole command line comes first."""
+def shown(place: pathlib.Path, *words: str) -> str:
+    """Play a match to its end on a terminal; return all that stood there."""
     (place / table.LOCKS).mkdir()
     (place / table.LOCKS).chmod(0o1777)
     ours, theirs = pty.openpty()
-    words = ("stockfish", "mine", "-rounds", "1", "-maxmoves", "3", "-each", "tc=60")
     with subprocess.Popen(
         [*table.FARM, "match", *words, "-concurrency", "1"],
         cwd=place,
@@ -129,19 +129,33 @@ def test_a_match_of_names_is_played_and_says_how_far_it_is(place: pathlib.Path) 
         env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
     ) as process:
         os.close(theirs)
-        shown = b""
+        text = b""
         while True:
             try:
-                shown += os.read(ours, 4096)
+                text += os.read(ours, 4096)
             except OSError:  # nobody writes any more
                 break
         process.wait(table.PATIENCE)
     os.close(ours)
-    text = shown.decode()
     assert process.returncode == 0, text
+    return text.decode()
+
+
+def test_a_match_of_names_is_played_and_says_how_far_it_is(place: pathlib.Path) -> None:
+    """On a terminal a line below the others counts; the whole command line comes first."""
+    text = shown(place, "stockfish", "mine", "-rounds", "1", "-maxmoves", "3", "-each", "tc=60")
     assert text.startswith("\r\033[Kfarm match -engine cmd=")
     assert "0 of 2 games, 1 running, 0:0" in text
     assert "1 of 2 games, 1 running" in text
     assert "left" in text
     assert text.rstrip().endswith("Finished match")
     assert (place / "farm-match.pgn").read_text().count("[Event ") == 2
+
+
+def test_the_time_on_the_terminal_goes_on_within_a_game(place: pathlib.Path) -> None:
+    """A long game's last line is not that of its beginning."""
+    slow = ("-engine", f"cmd={place / 'bin' / 'mine'}", "name=slow", "arg=--delay-ms", "arg=1500")
+    quick = ("-engine", f"cmd={place / 'bin' / 'stockfish'}", "name=quick")
+    text = shown(place, *slow, *quick, "-each", "tc=60", "-rounds", "1", "-maxmoves", "2")
+    lines = [line for line in re.split(r"\r\033\[K|\n", text) if "0 of 1 games" in line]
+    assert len(set(lines)) >= 3, text  # 0:00, 0:01, 0:02

@@ -25,6 +25,8 @@ from orchestrator.testmatch import match_journal, standings
 from worker_cpu.match import arguments, schedule
 from worker_cpu.referee import result as referee_result
 
+BEAT_SECONDS = 1.0  # s: so often a terminal's last line shows the time
+
 
 class Report:
     """Tells of one match."""
@@ -45,6 +47,14 @@ class Report:
         """Print a line at once; on a terminal how far the match is stands below the last one."""
         erased, live = ("\r\033[K", self._progress()) if self._live else ("", "")
         print(f"{erased}{text}\n{live}", end="", file=self._out, flush=True)
+
+    def beat(self) -> float:
+        """Bring the line below the others up to date; return when that is due again, in s."""
+        if not self._live:
+            return math.inf
+        if live := self._progress():
+            print(f"\r\033[K{live}", end="", file=self._out, flush=True)
+        return BEAT_SECONDS
 
     def _progress(self) -> str:
         """Return how far the match is, no wider than the terminal; '' when nothing runs."""

@@ -83,6 +83,9 @@ class Teller(Protocol):
     def say(self, text: str) -> None:
         """Print a line at once."""
 
+    def beat(self) -> float:
+        """Show how far the match is; return in how many seconds that is wanted again."""
+
     def started(self, slot: schedule.Slot) -> None:
         """Tell that a game begins."""
 
@@ -164,7 +167,7 @@ class Runner:
         self._ahead: dict[str, game.Sealed] = {}
         self._begun: list[schedule.Slot] = []
         self._traffic = Traffic(settings) if settings.listens else None
-        self._next_feed = 0.0
+        self._next_feed = self._next_beat = 0.0
         self._stop = stopping.Stop()
         # Scripts read the other programs' files as soon as they have stopped them.
         self._drops = stopping.DROP if settings.dialect == "farm" else stopping.FINISH
@@ -283,8 +286,10 @@ class Runner:
         if now >= self._next_feed:
             self._feed()
             self._next_feed = now + FEED_SECONDS
+        if now >= self._next_beat:
+            self._next_beat = now + self._report.beat()
         wakes = [lane.free_at for lane in self._lanes if lane.game is None and lane.free_at > now]
-        patience = min([self._next_feed, *wakes]) - now
+        patience = min([self._next_feed, self._next_beat, *wakes]) - now
         for fd, _ in self._poll.poll(max(0.0, patience) * 1000):
             if fd in self._busy:
                 self._serve(self._busy[fd])

@@ -146,6 +146,10 @@ class Player:
         """Print a line at once."""
         print(output.plain(text), flush=True)  # a match and its engines have strangers' names
 
+    def beat(self) -> float:
+        """Show nothing: a log has lines of what happened alone."""
+        return math.inf
+
     def started(self, slot: schedule.Slot) -> None:
         """Tell that a game begins."""
         self.say(f"{self._name(slot)}: started")
