@@ -17,6 +17,7 @@ help: ## Say what the targets do
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/.farm: requirements.lock pyproject.toml
+	@echo "$(VENV) is made: a minute or two without a word"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -qq --disable-pip-version-check --use-pep517 --require-hashes -r requirements.lock
 	$(EDITABLE)
@@ -24,6 +25,7 @@ $(VENV)/.farm: requirements.lock pyproject.toml
 
 # It holds all of the other lock; `.farm` is there afterwards, too.
 $(VENV)/.dev: requirements-dev.lock requirements.lock pyproject.toml
+	@echo "$(VENV) is made: a minute or two without a word"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -qq --disable-pip-version-check --use-pep517 --require-hashes -r requirements-dev.lock
 	$(EDITABLE)

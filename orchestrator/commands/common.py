@@ -276,17 +276,36 @@ def season_argument(function: Function) -> Function:
     named = click.option(
         "--season",
         "season_named",
+        callback=no_file,
         shell_complete=shell_offers.seasons,
         help="The same as SEASON.",
     )
-    argument = click.argument("season", required=False, shell_complete=shell_offers.seasons)
-    return cast("Function", argument(named(call)))
+    return cast("Function", season_named_first(required=False)(named(call)))
+
+
+def season_named_first(*, required: bool) -> Callable[[Function], Function]:
+    """Return the argument SEASON."""
+    return click.argument(
+        "season", required=required, callback=no_file, shell_complete=shell_offers.seasons
+    )
+
+
+def no_file(_context: click.Context, _parameter: click.Parameter, season: str | None) -> str | None:
+    """Refuse a file in the place of a season's id."""
+    if season is not None and season.endswith(".toml"):
+        raise errors.UsageError(
+            f"{season} names a file; a season has the id that it was launched with (`farm status`"
+            f" lists them). A file is looked at by `farm season check {season}` and `farm season"
+            f" simulate {season}`, its engines by `farm engine list --file {season}`"
+        )
+    return season
 
 
 def season_option(function: Function) -> Function:
     """Add ``--season``, for commands whose argument is something else."""
     return click.option(
         "--season",
+        callback=no_file,
         shell_complete=shell_offers.seasons,
         help="The season; default: the one that is played; to change one, the only open one.",
     )(function)

@@ -48,7 +48,7 @@ def list_(season: str | None, file: str | None, *, as_json: bool) -> None:
 
     Example: farm engine list --file engines.toml
     """
-    rows = _of_file(file) if file else _of_season(season)
+    rows = _rows(season, file)
     if as_json:
         common.print_json(rows)
         return
@@ -60,6 +60,13 @@ def list_(season: str | None, file: str | None, *, as_json: bool) -> None:
         named = (row["engine"], row["name"], row["version"], row["author"])
         table.add_row(*named, rating, row["competition"], neural, row["state"])
     common.console().print(table)
+
+
+def _rows(season: str | None, file: str | None) -> list[dict[str, Any]]:
+    """Return the engines of a file where one is named, else of a season."""
+    if season and file:
+        raise errors.UsageError(f"season {season} and --file {file}: name one of them")
+    return _of_file(file) if file else _of_season(season)
 
 
 def _of_file(file: str) -> list[dict[str, Any]]:
@@ -154,7 +161,7 @@ def show(name: str, season: str | None, file: str | None, *, as_json: bool) -> N
 
     Example: farm engine show stockfish
     """
-    rows = _of_file(file) if file else _of_season(season)
+    rows = _rows(season, file)
     shown_row = next((row for row in rows if row["engine"] == name), None)
     if shown_row is None:
         engine_ids = ", ".join(row["engine"] for row in rows) or "none"

@@ -62,7 +62,8 @@ def export_site(
             return
         journal = journal_mirror.read(path)
     except OSError as error:
-        raise errors.HostError(f"{path}: cannot be read: {errors.reason(error)}") from error
+        file = error.filename or season
+        raise errors.HostError(f"{file}: cannot be read: {errors.reason(error)}") from error
     if not journal:
         raise errors.UsageError(f"{season}: holds no entry of a journal")
     made = site.Site(journal, archive, folder)
@@ -109,8 +110,7 @@ def _unsaid(parameter: str) -> bool:
 
 def _journal(season: str, archive: pathlib.Path) -> pathlib.Path:
     """Return the journal that is meant; raise ``UsageError`` where there is none."""
-    named = pathlib.Path(season)
-    if named.is_file():
+    if (named := paths.journal_file(season)) is not None:
         return named
     seasons = [name for name in archives.journals(archive) if name != "farm"]
     if season not in seasons:

@@ -60,3 +60,23 @@ archive = _option("archive", "The archive directory")
 halls = _option("halls", "Folders of halls (spools, ply logs)")
 feeds = _option("feeds", "Where TCEC's files are written")
 tests = _option("tests", "Where test matches are kept")
+
+
+def journal_file(named: str) -> pathlib.Path | None:
+    """Return the journal that is named by its path; None where a season is named by its id.
+
+    A file without an ending may be a season's that has the id's name. Raise ``UsageError`` for
+    another file that is no journal, ``OSError`` for one that cannot be read.
+    """
+    path = pathlib.Path(named)
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        if file.read(1) in (b"{", b"") or path.suffix == ".jsonl":  # a damaged one is named so
+            return path
+    if path.name != named or path.suffix:
+        raise errors.UsageError(
+            f"{named} is no journal: name the journal.jsonl of a season, the .jsonl of a match"
+            " (beside its PGN), or a season by its id"
+        )
+    return None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, programs, shell_offers, starts, tablebases
+from orchestrator.commands import common, paths, programs, shell_offers, starts, tablebases
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors, output
 from orchestrator.ledger import journal_mirror
@@ -143,8 +142,7 @@ def verify_draws(journal: str, season_file: str | None, *, as_json: bool) -> Non
 
 
 def _journal(name: str) -> list[contract.Entry]:
-    path = pathlib.Path(name)
-    if path.is_file():
+    if (path := paths.journal_file(name)) is not None:
         return journal_mirror.read(path)
     with common.open_ledger() as ledger:
         common.fold(ledger, name)  # refused where there is none

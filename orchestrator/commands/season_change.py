@@ -14,10 +14,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-import click
-
 from orchestrator import contract
-from orchestrator.commands import change_words, common, shell_offers, two_person
+from orchestrator.commands import change_words, common, two_person
 from orchestrator.common import errors
 from orchestrator.ledger import api, store
 from orchestrator.season import consequences
@@ -151,7 +149,7 @@ def act_on_season(function: Command) -> Command:
 
 def act_on_named_season(function: Command) -> Command:
     """Do the same with an argument SEASON that nobody may leave out."""
-    return click.argument("season", shell_complete=shell_offers.seasons)(_gathered(function))
+    return common.season_named_first(required=True)(_gathered(function))
 
 
 def _gathered(function: Command) -> Command:

@@ -99,7 +99,7 @@ def season(view: Mapping[str, Any]) -> rich.console.Group:
     if view["away"]:
         caption.append(f"away: {', '.join(view['away'])} (policy: {view['away_policy']})")
     if view["reason"] and view["status"] != "held":  # that is an alarm, with its reason
-        caption.append(view["reason"])
+        caption.append(f"{view['status']}: {view['reason']}")
     if view["status"] in {"paused", "held"} and not _to_play(view):
         caption.append("every game is played: `farm season resume` ends the season")
     if view["running"]:

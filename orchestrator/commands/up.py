@@ -157,7 +157,11 @@ _no_page = click.option("--no-web", is_flag=True, help="Serve no live page.")
 @click.option("--launch", "season_file", help="Launch this season file first (or: demo).")
 @click.option("--id", "season_id", help="The launched season's id; default: the file's.")
 @click.option("--seed", help="The launched season's seed; default: a fresh secret one.")
-@click.option("--until-finished", is_flag=True, help="End when the launched season is over.")
+@click.option(
+    "--until-finished",
+    is_flag=True,
+    help="End when the launched season is over; without --launch the one that goes on here.",
+)
 @_page_port
 @_no_page
 @click.option("--quiet", is_flag=True, help="Print one line for each game, and no tables.")
@@ -185,8 +189,6 @@ def up(
 
     Example: farm up --launch demo --until-finished
     """
-    if until_finished and season_file is None:
-        raise errors.UsageError("--until-finished needs a season to wait for: give --launch FILE")
     if no_web and web_port is not None:
         raise errors.UsageError("--no-web and --web contradict each other")
     for lane in lanes:
@@ -211,6 +213,8 @@ def up(
             by = common.author(ledger, "farm up")
             launch.start(ledger, loaded, chosen, hall, secret, by)
             programs.warn(programs.warnings(loaded.engines) + tablebases.warnings(loaded.season))
+        elif until_finished:
+            chosen = _going_on(ledger)
         farm = _farm(redis, data, hall, page)
         farm.lanes = tuple(supervisor.lane(text, farm.worker, hall) for text in lanes)
         console.print(f"farm: Redis {address.masked(url)}, hall {hall}, data {data}")
@@ -236,6 +240,21 @@ def up(
         up_screen.report(season, data, console, tables_shown=not quiet, as_json=as_json)
         if not as_json:
             _tell_what_next(data, console)
+
+
+def _going_on(ledger: store.RedisLedger) -> str:
+    """Return the only season that is not over; raise ``RefusedError`` where it is not one."""
+    going = [folded.launched.id for folded in common.open_seasons(ledger) if not folded.over]
+    if not going:
+        raise errors.RefusedError(
+            "--until-finished: no season goes on here; begin one with --launch FILE"
+        )
+    if len(going) > 1:
+        raise errors.RefusedError(
+            f"--until-finished: several seasons go on here ({', '.join(going)}); `farm up` without"
+            " it plays them all, and Ctrl-C ends it"
+        )
+    return going[0]
 
 
 @click.command()

@@ -208,6 +208,13 @@ def _unreachable(name: str, error: BaseException) -> str:
             f"the host of Redis at {name} cannot be found: {error}; correct its name in"
             " FARM_REDIS_URL, or let this machine resolve it (DNS, /etc/hosts)"
         )
+    missing = (FileNotFoundError, ConnectionRefusedError)
+    if name.startswith("unix:") and any(isinstance(cause, missing) for cause in causes):
+        return (
+            f"the Redis at {name} has ended, or was never started: `farm up` goes on with a farm"
+            " that it made there; else start it, or set FARM_REDIS_URL to the server that holds"
+            " the ledger"
+        )
     return (
         f"Redis at {name} does not answer: {error}; start it, or set FARM_REDIS_URL to the server"
         " that holds the ledger (a request under way may have been carried out: it is safe to"

@@ -237,3 +237,19 @@ def test_journals_that_are_no_seasons_say_so(tmp_path: pathlib.Path) -> None:
     other.write_text(f"{contract.Entry(1, 1, 'test_game', 'lane', {'game': 1}).line()}\n")
     refused = export(str(other), "--to", str(tmp_path / "b"))
     assert "no season's journal" in str(refused.exception) + refused.output
+
+
+def test_a_file_that_is_no_journal_is_not_called_a_damaged_one(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A season's file may have the name of its id; one with an ending is refused for what it is."""
+    archive, _ = archived(tmp_path)
+    words = ["--to", str(tmp_path / "site"), "--archive", str(archive), "--json"]
+    monkeypatch.chdir(tmp_path)
+    for name in ("test", "test.toml"):
+        pathlib.Path(name).write_text("# A season. Check this file: farm season check test\n")
+    assert json.loads(export("test", *words).output)["games"] == 1
+    for command in (["export-site", "test.toml", *words], ["verify-draws", "test.toml"]):
+        refused = FARM.invoke(commands.farm, command)
+        assert refused.exit_code == 2, refused.output
+        assert "test.toml is no journal" in refused.output

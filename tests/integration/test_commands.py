@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 
 import click
+import driver
 import harness
+import on_paper
 import pytest
 
 from orchestrator import commands, contract
@@ -298,7 +300,6 @@ def test_wrong_usage_is_told_with_what_is_meant(url: str) -> None:
     missing = farm(url, "launch", "no-such-file.toml")
     assert missing.returncode == 2
     assert "demo" in missing.stderr
-    assert farm(url, "up", "--until-finished").returncode == 2
     assert "contradict" in farm(url, "up", "--web", "8080", "--no-web").stderr
 
 
@@ -322,3 +323,21 @@ def test_both_programs_are_the_same_group() -> None:
         assert f"\n  {name} " in short, name
     for run in (harness.run_farm, harness.celery_farm):
         assert "Example:" in run(environment(None), "launch", "--help").stdout
+
+
+def test_a_pause_is_shown_as_one_and_a_farm_that_goes_on_needs_no_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reason alone is not understood; what `--until-finished` waits for is one season, no two."""
+    monkeypatch.setenv("FARM_DATA", str(tmp_path))
+    with on_paper.launched(tmp_path, monkeypatch, driver.season_text()):
+        harness.farm("pause", "--reason", "tea")
+        assert "paused: tea" in harness.farm("status")
+        file = str(tmp_path / "season.toml")
+        harness.farm("launch", file, "--id", "another", "--hall", driver.HALL)
+        several = harness.farm("up", "--until-finished", "--no-web", code=3)
+        assert "several seasons go on here (test, another)" in several
+        for season in ("test", "another"):
+            harness.farm("abandon", season, "--reason", "over", "--yes")
+        over = harness.farm("up", "--until-finished", "--no-web", code=3)
+        assert "begin one with --launch FILE" in over

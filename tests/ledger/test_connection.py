@@ -159,7 +159,9 @@ def test_an_absent_server_is_unreachable(tmp_path: pathlib.Path) -> None:
             lambda: ledger.wait({"s1": 0}, 10),
             lambda: ledger.append("s1", 0, [scene.draft()], "op"),
         ):
-            with pytest.raises(errors.LedgerUnreachableError, match=r"none\.sock.*FARM_REDIS_URL"):
+            with pytest.raises(
+                errors.LedgerUnreachableError, match=r"none\.sock.*`farm up`.*FARM_REDIS_URL"
+            ):
                 call()
 
 

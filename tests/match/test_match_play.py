@@ -576,6 +576,24 @@ def test_another_match_is_not_resumed(tmp_path: pathlib.Path) -> None:
     assert "here it is Good vs Worse" in err
 
 
+def test_a_match_whose_engines_have_moved_goes_on_with_its_whole_line(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Who did not type the path is told whose it is, and what to give in its place."""
+    new, moved = tmp_path / "new", tmp_path / "moved"
+    build(new, "good", "1")
+    rest = [*table.mating("bad", "Bad"), "-each", "tc=10", *MANY]
+    table.play(tmp_path, "-engine", f"cmd={new}", *rest)
+    played = finished(tmp_path)
+    new.rename(moved)
+    err = table.play(tmp_path, "-resume", "-pgnout", "g.pgn", code=2).stderr
+    assert f"no file {new}" in err
+    assert "line that g.pgn.jsonl keeps" in err
+    assert "give the whole line, with -resume" in err
+    words = ["-engine", f"cmd={moved}", "name=new", *rest, "-rounds", "2", "-resume"]
+    assert f"{played} of them played before" in table.play(tmp_path, *words).stdout
+
+
 def test_games_of_another_clock_test_or_rule_are_not_gone_on_with(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -398,6 +398,46 @@ def test_lists_and_shows_a_roster_file(tmp_path: Path) -> None:
     assert "igel, old-one, allie" in refused.output
 
 
+def test_a_file_that_cannot_be_read_is_said_to_be_that(tmp_path: Path) -> None:
+    """There is no place in it to be repaired."""
+    for path, reason in ((tmp_path / "no.toml", "No such file"), (tmp_path, "Is a directory")):
+        done = testing.CliRunner().invoke(commands.farm, ["engine", "list", "--file", str(path)])
+        assert done.exit_code == 2, done.output
+        assert f"{path}: cannot be read: {reason}" in done.output.replace("\n", " ")
+
+
+def test_a_season_beside_a_file_is_refused(tmp_path: Path) -> None:
+    """Nobody can want both: one of them would be passed over without a word."""
+    (tmp_path / "engines.toml").write_text(ENGINES)
+    file = ["--file", str(tmp_path / "engines.toml")]
+    for words in (["list", "autumn"], ["show", "igel", "--season", "autumn"]):
+        done = testing.CliRunner().invoke(commands.farm, ["engine", *words, *file])
+        assert done.exit_code == 2, done.output
+        assert "name one of them" in done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("engine", "list", "autumn.toml"),
+        ("engine", "show", "igel", "--season", "autumn.toml"),
+        ("season", "standings", "autumn.toml"),
+        ("season", "pause", "autumn.toml"),
+        ("season", "abandon", "autumn.toml"),
+    ],
+    ids=lambda words: words[1],
+)
+def test_a_file_in_a_season_s_place_is_refused(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A season has an id: said before a farm is looked for, with what looks at a file."""
+    monkeypatch.delenv("FARM_REDIS_URL", raising=False)
+    done = testing.CliRunner().invoke(commands.farm, words)
+    assert done.exit_code == 2, done.output
+    assert "autumn.toml names a file" in done.output
+    assert "farm engine list --file autumn.toml" in done.output
+
+
 def test_old_engines_need_none_of_it() -> None:
     """A spec journaled before rosters had builds and checksums is read as it was."""
     spec = contract.EngineSpec.model_validate({"id": "a", "name": "A", "command": ["a"]})

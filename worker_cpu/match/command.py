@@ -282,7 +282,14 @@ def _settings(words_read: list[str]) -> arguments.Settings:
         return arguments.read(words_read)  # says what is missing
     past = match_journal.past(journal_path)
     words_read[:] = arguments.resumed(past.arguments, words_read, journal_path)
-    return _going_on(arguments.read(words_read), past, words_read)
+    try:
+        settings = arguments.read(words_read)
+    except errors.UsageError as error:
+        raise errors.UsageError(
+            f"{error} (what is not said here is the line that {journal_path} keeps; where its files"
+            " have moved, give the whole line, with -resume)"
+        ) from error
+    return _going_on(settings, past, words_read)
 
 
 def _going_on(

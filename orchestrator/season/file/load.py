@@ -98,9 +98,9 @@ def _parse(file: str, path: Path) -> dict[str, Any]:
     try:
         return bounds.toml(path)
     except OSError as error:
-        raise errors.SeasonFileError(
-            file, "the file", errors.reason(error), "a TOML file"
-        ) from error
+        reason = errors.reason(error)
+        message = f"cannot be read: {reason}"
+        raise errors.WrongFileError(file, "the file", reason, "a TOML file", message) from error
     except UnicodeDecodeError as error:
         actual = f"a letter that is not UTF-8 (byte {error.start + 1})"
         raise errors.SeasonFileError(file, "the file", actual, "TOML, saved as UTF-8") from error
