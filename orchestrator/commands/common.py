@@ -311,10 +311,23 @@ def season_option(function: Function) -> Function:
     )(function)
 
 
+def login() -> str:
+    """Return the name of who runs this; a container may run it as a number without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the latter since Python 3.13
+        return f"uid {os.getuid()}"
+
+
+def by_option(what: str) -> Callable[[Function], Function]:
+    """Return ``--by``: who is written into the journal."""
+    return click.option("--by", default=login, show_default="your login", help=what)
+
+
 def audited(function: Function) -> Function:
     """Add ``--by``, ``--reason`` and ``--dry-run`` to a command that changes something."""
     options = (
-        click.option("--by", default=getpass.getuser, show_default="your login", help="Who."),
+        by_option("Who."),
         click.option("--reason", default="", help="Why; kept in the journal."),
         click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing."),
     )

@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
-import getpass
 import io
 import re
 import shlex
@@ -717,7 +716,7 @@ def _shown_once(picture: Picture) -> None:
 
 @click.command()
 @common.season_argument
-@click.option("--by", default=getpass.getuser, show_default="your login", help="Who acts.")
+@common.by_option("Who acts.")
 @click.option("--once", is_flag=True, help="Print what the screen shows now, and end.")
 def console(season: str | None, by: str, *, once: bool) -> None:
     """Direct a running season on one screen: what needs you, games, table, a key an action.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import getpass
 from typing import Any
 
 import click
@@ -50,7 +49,7 @@ def submit(match: str, about: str, order: str, given: dict[str, Any]) -> None:
     with common.open_ledger() as ledger:
         submission = submissions.Submission(
             match=match,
-            by=common.author(ledger, getpass.getuser()),
+            by=common.author(ledger, common.login()),
             at_ms=ledger.now_ms(),
             about=about,
             asks=given["approval"],

@@ -157,6 +157,7 @@ _no_page = click.option("--no-web", is_flag=True, help="Serve no live page.")
 @click.option("--launch", "season_file", help="Launch this season file first (or: demo).")
 @click.option("--id", "season_id", help="The launched season's id; default: the file's.")
 @click.option("--seed", help="The launched season's seed; default: a fresh secret one.")
+@common.by_option("Who launches the season.")
 @click.option(
     "--until-finished",
     is_flag=True,
@@ -173,6 +174,7 @@ def up(
     season_file: str | None,
     season_id: str | None,
     seed: str | None,
+    by: str,
     web_port: int | None,
     *,
     until_finished: bool,
@@ -210,8 +212,7 @@ def up(
         if loaded is not None:
             chosen = season_id or loaded.season.id
             secret = seed or launch.fresh_seed()
-            by = common.author(ledger, "farm up")
-            launch.start(ledger, loaded, chosen, hall, secret, by)
+            launch.start(ledger, loaded, chosen, hall, secret, common.author(ledger, by))
             programs.warn(programs.warnings(loaded.engines) + tablebases.warnings(loaded.season))
         elif until_finished:
             chosen = _going_on(ledger)

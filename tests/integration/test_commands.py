@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -341,3 +342,15 @@ def test_a_pause_is_shown_as_one_and_a_farm_that_goes_on_needs_no_file(
             harness.farm("abandon", season, "--reason", "over", "--yes")
         over = harness.farm("up", "--until-finished", "--no-web", code=3)
         assert "begin one with --launch FILE" in over
+
+
+def test_who_has_no_name_on_this_machine_is_a_number(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container runs the program as whom it is told to."""
+    with on_paper.launched(tmp_path, monkeypatch, driver.season_text()):
+        for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(os, "getuid", lambda: 54321)
+        harness.farm("pause", "--reason", "tea")
+        assert "uid 54321" in harness.farm("log")

@@ -19,7 +19,7 @@ import harness
 import pytest
 from click import testing
 
-from orchestrator import commands
+from orchestrator import commands, contract
 from orchestrator.commands import common, serve_web
 from orchestrator.common import errors
 from orchestrator.ledger import embedded_redis, store
@@ -101,13 +101,14 @@ def wait_for_game(root: pathlib.Path) -> None:
 
 def test_a_season_is_played_to_its_end_and_everything_stopped(tmp_path: pathlib.Path) -> None:
     """Exit code 0, the table on standard output, the files where it says, no process left."""
-    words = ("--launch", season(tmp_path), "--until-finished")
+    words = ("--launch", season(tmp_path), "--until-finished", "--by", "ann")
     process = up(tmp_path, *words, program=CELERY, sandbox="auto")
     output, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
     facts = json.loads(output)
     assert facts["season"]["status"] == "finished"
-    assert pathlib.Path(facts["journal"]).is_file()
+    launched = pathlib.Path(facts["journal"]).read_text().partition("\n")[0]
+    assert contract.Entry.from_line(launched).by.startswith("ann@")
     assert all(pathlib.Path(path).is_file() for path in facts["pgn"])
     assert "league.2 (2 of 2)  " in told
     assert gone(tmp_path)

@@ -262,7 +262,7 @@ def address(host: str, home: pathlib.Path | None = None) -> gpu_hosts.BoxAddress
     return gpu_hosts.BoxAddress(
         address=target,
         port=number,
-        user=user or str(configured.get("user", "")) or getpass.getuser(),
+        user=user or str(configured.get("user", "")) or _login(host),
         key=str(key),
         host_key=_known_key(host, target, number, folder / "known_hosts"),
     )
@@ -338,3 +338,13 @@ def boxes_file(given: pathlib.Path | None) -> pathlib.Path | None:
     """Return the file of ``-boxes``, else that of ``FARM_BOXES``, if there is one."""
     configured = os.environ.get("FARM_BOXES")
     return given or (pathlib.Path(configured) if configured else None)
+
+
+def _login(host: str) -> str:
+    """Return this user's name, as ssh does; refuse a number without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the latter since Python 3.13
+        raise cli_values.refuse(
+            f"host={host}", f"user {os.getuid()}, who has no name here", f"USER@{host}"
+        ) from None
