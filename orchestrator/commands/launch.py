@@ -144,7 +144,8 @@ def launch(
             who = common.author(ledger, by)
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
         warned = [*_hall_warnings(ledger, hall), *_name_warnings(ledger, loaded, chosen)]
-    warned += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
+    warned += programs.warnings(loaded.engines) + programs.found_at_desk(loaded)
+    warned += tablebases.warnings(loaded.season)
     programs.warn(warned)
     report = _as_json(loaded, chosen, hall, secret)
     report |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}

@@ -20,6 +20,7 @@ import click
 from orchestrator import contract
 from orchestrator.commands import paths
 from orchestrator.engines import builds, known_programs
+from orchestrator.season.file import load, roster
 
 GAMES: Final = "/usr/games"  # where Debian has engines: in a hall's PATH, but in few accounts'
 NAMED: Final = 5  # engines in one warning; the bundled seasons name programs that few halls have
@@ -53,6 +54,23 @@ def missing(engines: Iterable[contract.EngineSpec]) -> list[str]:
         unpinned = "no game pins it, and with a checksum none starts"
         texts.append(f"{what}; if it is the hall, {unpinned}")
     return texts
+
+
+def found_at_desk(loaded: load.Loaded) -> list[str]:
+    """Return what to say of engines that were found on this machine, which is no hall's."""
+    if not paths.at_desk():
+        return []
+    entries = (*loaded.season.roster.engines, *loaded.season.roster.fill)
+    listed = {roster.id_of(entry) for entry in entries}
+    found = [f"{spec.id} ({spec.command[0]})" for spec in loaded.engines if spec.id not in listed]
+    if not found:
+        return []
+    held = "where its host has no such program the season is held"
+    instead = (
+        "`farm season preflight` there tries them; a file that names the hall's own engines:"
+        " `farm season new FILE`"
+    )
+    return [f"found on this machine, which is no hall: {_named(found)}; {held}. {instead}"]
 
 
 def warn(texts: Sequence[str]) -> None:

@@ -37,7 +37,8 @@ def check(file: str, *, starts_engines: bool, as_json: bool) -> None:
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     loaded = load.load(launching.season_file(file))
     report = describe.explain(loaded)
-    report["warnings"] += programs.warnings(loaded.engines) + tablebases.warnings(loaded.season)
+    report["warnings"] += programs.warnings(loaded.engines) + programs.found_at_desk(loaded)
+    report["warnings"] += tablebases.warnings(loaded.season)
     started = starts.of_season(loaded, quiet=as_json) if starts_engines else {}
     report["warnings"] += starts.warnings(started)
     if as_json:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from orchestrator.commands import common, shell_offers, tables
+from orchestrator.commands import common, paths, shell_offers, tables
 from orchestrator.common import errors
 from orchestrator.ledger import services, store, vitals
 from orchestrator.season import decide, needs, views
@@ -161,7 +161,11 @@ def _show(
 ) -> None:
     console = common.console()
     if not seasons and not alarms:
-        console.print("No season has been launched yet; `farm season launch demo` starts one.")
+        # At a desk the demo would be given this machine's engines, which the hall may not have.
+        begin = "`farm season new FILE` writes one, `farm season launch FILE` starts it"
+        if not paths.at_desk():
+            begin = "`farm season launch demo` starts one"
+        console.print(f"No season has been launched yet; {begin}.", soft_wrap=True)
     for seen in seasons:
         console.print(tables.season(seen))
     for hall in halls:

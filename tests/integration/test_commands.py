@@ -16,7 +16,7 @@ import on_paper
 import pytest
 
 from orchestrator import commands, contract
-from orchestrator.commands import launch, programs
+from orchestrator.commands import launch, paths, programs
 from orchestrator.common import errors
 from orchestrator.ledger import store
 
@@ -354,3 +354,35 @@ def test_who_has_no_name_on_this_machine_is_a_number(
         monkeypatch.setattr(os, "getuid", lambda: 54321)
         harness.farm("pause", "--reason", "tea")
         assert "uid 54321" in harness.farm("log")
+
+
+def test_at_a_desk_the_engines_of_the_desk_are_said_to_be_no_hall_s(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A season that looks for engines finds the desk's: the hall may have none of them."""
+    program = tmp_path / "found-at-the-desk"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    text = driver.season_text().replace("[roster]", '[roster]\nfind = ["found-at-the-desk"]')
+    assert "find = " in text
+    with on_paper.launched(tmp_path, monkeypatch, text):
+        file = str(tmp_path / "season.toml")
+        words = ("launch", file, "--id", "other", "--dry-run")
+        assert "no hall" not in harness.farm(*words)
+        monkeypatch.setattr(paths, "at_desk", lambda: True)  # this Redis is on this machine
+        for command in (words, ("check", file)):
+            said = " ".join(harness.farm(*command).split())
+            assert f"which is no hall: found-at-the-desk ({program})" in said
+            assert "`farm season preflight` there tries them" in said
+
+
+def test_a_farm_without_a_season_says_how_to_begin_one(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a desk it is no demo: that would be given the desk's engines."""
+    with harness.Redis(tmp_path / "redis") as server:
+        monkeypatch.setenv("FARM_REDIS_URL", server.url_of(harness.OPERATOR))
+        assert "`farm season launch demo` starts one" in harness.farm("status")
+        monkeypatch.setattr(paths, "at_desk", lambda: True)
+        assert "`farm season new FILE` writes one" in harness.farm("status")

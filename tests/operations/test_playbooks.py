@@ -399,6 +399,26 @@ def test_a_farm_without_tablebases_boxes_or_notices_is_told_what_to_set(two: Hos
     assert done.returncode == 0, done.stdout
 
 
+def test_an_address_that_the_control_host_does_not_have_is_refused(two: Hosts) -> None:
+    """Redis would fail to start, and say why in its own log alone."""
+    facts = {"all_ipv4_addresses": ["10.20.0.2"], "cacheable": True}
+    look = [{"ansible.builtin.set_fact": facts}, *tasks("redis")[:2]]
+    foreign, told = "203.0.113.9", {"redis_acl_src": ""}
+    for words in ((), ("--check",)):
+        refused = played(two, "control-host", look, *words, **told, redis_bind=foreign)
+        assert refused.returncode != 0
+        said = " ".join(refused.stdout.split())
+        assert (
+            f"redis_bind is {foreign}, and control-host has no address {foreign}; it has 10."
+            in said
+        )
+    named = f"127.0.0.1 10.20.0.2 -{foreign} control.example.org -::1"
+    done = played(two, "control-host", look, **told, redis_bind=named)
+    assert done.returncode == 0, done.stdout
+    unknown = played(two, "control-host", look[1:], **told, redis_bind=foreign)
+    assert unknown.returncode == 0, f"without facts nothing can be said: {unknown.stdout}"
+
+
 def test_notices_whose_secrets_are_not_there_are_refused(two: Hosts) -> None:
     """Each secret that the settings name must be on the host, before the first notice needs it."""
     wanted = tasks("control")
