@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
+import sys
 from collections.abc import Generator
 
 import hypothesis
@@ -22,6 +24,9 @@ hypothesis.settings.load_profile("farm")
 # Scripted engines write down when they lived, which no sandbox lets them; tests of
 # sandboxes ask for one by name.
 os.environ.setdefault("FARM_SANDBOX", "plain")
+
+# As make does it: the program that is tried is this checkout's, not another one that is installed.
+os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 # A job that a script starts in the background ignores Ctrl-C, and so would all that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

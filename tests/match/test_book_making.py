@@ -49,16 +49,21 @@ GAMES = """[Event "a"]
 """
 
 
-def made(directory: pathlib.Path, *words: str) -> dict[str, Any]:
-    """Run ``farm book`` and return its facts."""
-    done = subprocess.run(
-        [*table.FARM, "book", *words, "--json"],
+def asked(directory: pathlib.Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``farm book``, whatever becomes of it."""
+    return subprocess.run(
+        [*table.FARM, "book", *words],
         cwd=directory,
         capture_output=True,
         text=True,
         timeout=table.PATIENCE,
         check=False,
     )
+
+
+def made(directory: pathlib.Path, *words: str) -> dict[str, Any]:
+    """Run ``farm book`` and return its facts."""
+    done = asked(directory, *words, "--json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -147,6 +152,59 @@ def test_an_engine_filters_unbalanced_lines(tmp_path: pathlib.Path) -> None:
     assert 0 < facts["lines"] < facts["looked_at"] == 30
     made(tmp_path, *words, *bounds, "-o", "two.epd")
     assert (tmp_path / "one.epd").read_text() == (tmp_path / "two.epd").read_text()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        (
+            "--lowest 0.9 --highest 0.2",
+            "--lowest: found 0.9; allowed: up to --highest, which is 0.2",
+        ),
+        ("--lowest 0.9", "--lowest: found 0.9; allowed: up to --highest, which is 0.5"),
+        ("--lowest nan", "--lowest: found nan; allowed: a number of pawns, as 0.5"),
+        ("--highest inf", "--highest: found inf; allowed: a number of pawns, as 0.5"),
+    ],
+)
+def test_bounds_that_no_eval_lies_within_are_refused_before_a_search(
+    tmp_path: pathlib.Path, bounds: str, said: str
+) -> None:
+    """Wrong bounds are named with what is allowed, and the engine is not even started."""
+    engine = tmp_path / "engine"
+    engine.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    engine.chmod(0o755)
+    words = ["enumerate", "--plies", "1", "--engine", str(engine), "-o", "book.epd"]
+    done = asked(tmp_path, *words, *bounds.split())
+    assert (done.returncode, done.stderr) == (2, f"farm: {said}\n")
+    assert list(tmp_path.iterdir()) == [engine]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--lowest -1", "--lowest: nobody judges the positions; name an --engine"),
+        ("--option Hash=1", "--option: nobody judges the positions; name an --engine"),
+        ("--engine fa-rm --nodes 5", "--engine: found fa-rm, but no 'fa-rm' in PATH, and no file"),
+        ("--engine farm --option Hash", "--option: found Hash; allowed: NAME=VALUE"),
+    ],
+)
+def test_what_no_engine_is_asked_with_is_refused(
+    tmp_path: pathlib.Path, words: str, said: str
+) -> None:
+    """A book that nobody has judged is not passed off as a balanced one."""
+    done = asked(tmp_path, "enumerate", "--plies", "1", "-o", "book.epd", *words.split())
+    assert done.returncode == 2, done.stderr
+    assert f"farm: {said}" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_bounds_that_no_position_is_within_are_named(tmp_path: pathlib.Path) -> None:
+    """Who has to change them is told which they were."""
+    words = ["enumerate", "--plies", "1", "-o", "book.epd", "--sample", "2", "--nodes", "10"]
+    judge = ["--engine", "farm-engine", "--lowest", "40", "--highest", "50"]
+    done = asked(tmp_path, *words, *judge)
+    assert done.returncode != 0
+    assert "of 2 positions the engine finds none between 40.0 and 50.0 pawns" in done.stderr
 
 
 def test_chess960_books(tmp_path: pathlib.Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
-import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
@@ -15,7 +16,7 @@ from orchestrator.arbiter import chess960
 from orchestrator.common import errors, files
 from orchestrator.testmatch import openings
 from worker_cpu.book import archive, enumeration, lines
-from worker_cpu.match import books
+from worker_cpu.match import books, programs
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PROGRESS = 100  # kept lines between two words on how far it is
@@ -117,17 +118,23 @@ def enumerated(
 
     Example: farm book enumerate --plies 3 --engine stockfish --nodes 20000 -o book.epd
     """
-    form = _form(output)
+    form, bounds, settings = _form(output), _bounds(lowest, highest), _options(options)
+    if engine is None:
+        _require_no_judge()
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
     start = contract.Opening(fen=fen, moves=tuple(moves.split()))
     positions = enumeration.positions(start, plies, variant)
     looked = positions if sample is None else enumeration.sample(positions, sample, seed)
     chosen = looked
     if engine is not None:
-        bounds = round(lowest * 100), round(highest * 100)
-        command, settings = shlex.split(engine), _options(options)
+        command = programs.command(engine, pathlib.Path.cwd(), "--engine")
         kept = enumeration.balanced(looked, command, settings, nodes, *bounds, variant)
         chosen = [_counted(at, line) for at, line in enumerate(kept, start=1)]
+        if not chosen:
+            raise errors.BookError(
+                f"{output}: of {len(looked)} positions the engine finds none between {lowest} and"
+                f" {highest} pawns; nothing was written"
+            )
     chosen = [lines.named(line, variant) for line in chosen]
     _write(output, form, chosen, variant)
     counts = {"positions": len(positions), "looked_at": len(looked), "lines": len(chosen)}
@@ -178,7 +185,31 @@ def _form(output: pathlib.Path) -> lines.Format:
             raise errors.UsageError(f"--output: found {other!r}; allowed: a name in .pgn or .epd")
 
 
+def _bounds(lowest: float, highest: float) -> tuple[int, int]:
+    """Return the bounds in centipawns; refuse what no eval can lie within, before any search."""
+    for option, pawns in (("--lowest", lowest), ("--highest", highest)):
+        if not math.isfinite(pawns):
+            raise errors.UsageError(f"{option}: found {pawns}; allowed: a number of pawns, as 0.5")
+    if lowest > highest:
+        raise errors.UsageError(
+            f"--lowest: found {lowest}; allowed: up to --highest, which is {highest}"
+        )
+    return round(lowest * 100), round(highest * 100)
+
+
+def _require_no_judge() -> None:
+    """Refuse what is said of an engine where none is named: the book would not be balanced."""
+    context = click.get_current_context()
+    for name in ("options", "nodes", "lowest", "highest"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = f"--{name.removesuffix('s') if name == 'options' else name}"
+            raise errors.UsageError(f"{option}: nobody judges the positions; name an --engine")
+
+
 def _options(pairs_given: Sequence[str]) -> dict[str, str]:
+    for word in pairs_given:
+        if "=" not in word:
+            raise errors.UsageError(f"--option: found {word}; allowed: NAME=VALUE")
     pairs = (word.partition("=") for word in pairs_given)
     return {name: value for name, _, value in pairs}
 

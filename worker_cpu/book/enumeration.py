@@ -87,7 +87,8 @@ def balanced(
                 if cp is not None and lowest_cp <= cp <= highest_cp:
                     yield dataclasses.replace(line, cp=cp)
     except (chess.engine.EngineError, OSError, TimeoutError) as error:
-        raise errors.HostError(f"the engine {command[0]!r}: {error!r}") from error
+        what = str(error) or f"no answer within {START_SECONDS} s"  # of a TimeoutError
+        raise errors.HostError(f"the engine {command[0]!r}: {what}") from error
 
 
 def _look(engine: chess.engine.SimpleEngine, board: chess.Board, nodes: int) -> int | None:
