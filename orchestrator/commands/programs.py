@@ -62,15 +62,15 @@ def found_at_desk(loaded: load.Loaded) -> list[str]:
         return []
     entries = (*loaded.season.roster.engines, *loaded.season.roster.fill)
     listed = {roster.id_of(entry) for entry in entries}
-    found = [f"{spec.id} ({spec.command[0]})" for spec in loaded.engines if spec.id not in listed]
-    if not found:
+    away = [f"{spec.id} ({spec.command[0]})" for spec in loaded.engines if spec.id not in listed]
+    if not away:
         return []
     held = "where its host has no such program the season is held"
     instead = (
         "`farm season preflight` there tries them; a file that names the hall's own engines:"
         " `farm season new FILE`"
     )
-    return [f"found on this machine, which is no hall: {_named(found)}; {held}. {instead}"]
+    return [f"found on this machine, which is no hall: {_named(away)}; {held}. {instead}"]
 
 
 def warn(texts: Sequence[str]) -> None:

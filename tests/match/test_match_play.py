@@ -799,6 +799,7 @@ def test_the_same_line_again_says_that_its_match_stands_unfinished(tmp_path: pat
     hold = "from worker_cpu.match import runner; runner.Runner.run = lambda *_: 1 / 0; "
     fresh = table.play(tmp_path, *words, code=1, first=hold)  # ends before its first game does
     assert note in fresh.stdout
+    assert "Ctrl-C twice" in fresh.stdout, "once lets the game end that must not"
     assert "farm match -resume -journal g.pgn.jsonl" in fresh.stdout
     found = table.run_json(tmp_path, "-resume", "-pgnout", "g.pgn")
     assert (found["played"], finished(tmp_path)) == (8, 8)

@@ -417,7 +417,7 @@ def _unfinished(
     return (
         f"{settings.journal} has an unfinished match of this command line"
         f" ({table.played} of {games} games); this is a new one. To go on with the unfinished one,"
-        " end this one before its first game is finished, then:"
+        " end this one before its first game is finished (Ctrl-C twice: once lets it finish), then:"
         f" farm match -resume -journal {shlex.quote(str(settings.journal))}"
     )
 
