@@ -280,10 +280,10 @@ def season_argument(function: Function) -> Function:
         shell_complete=shell_offers.seasons,
         help="The same as SEASON.",
     )
-    return cast("Function", season_named_first(required=False)(named(call)))
+    return cast("Function", season_word(required=False)(named(call)))
 
 
-def season_named_first(*, required: bool) -> Callable[[Function], Function]:
+def season_word(*, required: bool) -> Callable[[Function], Function]:
     """Return the argument SEASON."""
     return click.argument(
         "season", required=required, callback=no_file, shell_complete=shell_offers.seasons

@@ -75,10 +75,9 @@ def _of_file(file: str) -> list[dict[str, Any]]:
     if loaded is None:
         entries = load.load_engines(pathlib.Path(file))
     else:
-        entries = (*loaded.season.roster.engines, *loaded.season.roster.fill)
-        listed = {roster.id_of(entry) for entry in entries}
-        installed = (spec for spec in loaded.engines if spec.id not in listed)
-        entries = (*entries, *map(_entry_of, installed))
+        listed = loaded.season.roster
+        installed = map(_entry_of, roster.found(listed, loaded.engines))
+        entries = (*listed.engines, *listed.fill, *installed)
     return [_row(entry) | {"state": _dropped(entry)} for entry in entries]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, programs, shell_offers, tablebases
+from orchestrator.commands import common, programs, shell_offers
 from orchestrator.common import errors, version
 from orchestrator.ledger import address, api, store
 from orchestrator.season import views
@@ -144,8 +144,7 @@ def launch(
             who = common.author(ledger, by)
             start(ledger, loaded, chosen, hall, secret, who, reason, paused=paused)
         warned = [*_hall_warnings(ledger, hall), *_name_warnings(ledger, loaded, chosen)]
-    warned += programs.warnings(loaded.engines) + programs.found_at_desk(loaded)
-    warned += tablebases.warnings(loaded.season)
+    warned += programs.of_season(loaded)
     programs.warn(warned)
     report = _as_json(loaded, chosen, hall, secret)
     report |= {"paused": paused, "dry_run": dry_run, "reason": reason, "warnings": warned}

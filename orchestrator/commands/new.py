@@ -210,7 +210,7 @@ def _write(file: pathlib.Path, answers: Answers, here: starts.Programs, *, as_js
             book_path.unlink()
         raise
     report = describe.explain(loaded) | {"file": str(file), "book": str(book_path)}
-    report["warnings"] += programs.warnings(loaded.engines)
+    report["warnings"] += programs.of_season(loaded)
     ids = {spec.command[0]: spec.id for spec in reversed(loaded.engines)}
     report["warnings"] += starts.warnings({ids[name]: start for name, start in started.items()})
     if as_json:

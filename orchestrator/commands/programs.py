@@ -18,7 +18,7 @@ from typing import Final
 import click
 
 from orchestrator import contract
-from orchestrator.commands import paths
+from orchestrator.commands import paths, tablebases
 from orchestrator.engines import builds, known_programs
 from orchestrator.season.file import load, roster
 
@@ -56,13 +56,18 @@ def missing(engines: Iterable[contract.EngineSpec]) -> list[str]:
     return texts
 
 
-def found_at_desk(loaded: load.Loaded) -> list[str]:
+def of_season(loaded: load.Loaded) -> list[str]:
+    """Return what to say of a season's engines and tablebases on this machine."""
+    engines = warnings(loaded.engines) + _found_at_desk(loaded)
+    return engines + tablebases.warnings(loaded.season)
+
+
+def _found_at_desk(loaded: load.Loaded) -> list[str]:
     """Return what to say of engines that were found on this machine, which is no hall's."""
     if not paths.at_desk():
         return []
-    entries = (*loaded.season.roster.engines, *loaded.season.roster.fill)
-    listed = {roster.id_of(entry) for entry in entries}
-    away = [f"{spec.id} ({spec.command[0]})" for spec in loaded.engines if spec.id not in listed]
+    specs = roster.found(loaded.season.roster, loaded.engines)
+    away = [f"{spec.id} ({spec.command[0]})" for spec in specs]
     if not away:
         return []
     held = "where its host has no such program the season is held"

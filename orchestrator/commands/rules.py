@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from orchestrator import contract
-from orchestrator.commands import common, paths, programs, shell_offers, starts, tablebases
+from orchestrator.commands import common, paths, programs, shell_offers, starts
 from orchestrator.commands import launch as launching
 from orchestrator.common import errors, output
 from orchestrator.ledger import journal_mirror
@@ -37,8 +37,7 @@ def check(file: str, *, starts_engines: bool, as_json: bool) -> None:
     """  # noqa: D301 - click reads the backspace as "do not wrap"
     loaded = load.load(launching.season_file(file))
     report = describe.explain(loaded)
-    report["warnings"] += programs.warnings(loaded.engines) + programs.found_at_desk(loaded)
-    report["warnings"] += tablebases.warnings(loaded.season)
+    report["warnings"] += programs.of_season(loaded)
     started = starts.of_season(loaded, quiet=as_json) if starts_engines else {}
     report["warnings"] += starts.warnings(started)
     if as_json:

@@ -149,7 +149,7 @@ def act_on_season(function: Command) -> Command:
 
 def act_on_named_season(function: Command) -> Command:
     """Do the same with an argument SEASON that nobody may leave out."""
-    return common.season_named_first(required=True)(_gathered(function))
+    return common.season_word(required=True)(_gathered(function))
 
 
 def _gathered(function: Command) -> Command:

@@ -26,7 +26,6 @@ from orchestrator.commands import (
     launch,
     programs,
     serve_web,
-    tablebases,
     tables,
     up_screen,
 )
@@ -213,7 +212,7 @@ def up(
             chosen = season_id or loaded.season.id
             secret = seed or launch.fresh_seed()
             launch.start(ledger, loaded, chosen, hall, secret, common.author(ledger, by))
-            programs.warn(programs.warnings(loaded.engines) + tablebases.warnings(loaded.season))
+            programs.warn(programs.of_season(loaded))
         elif until_finished:
             chosen = _going_on(ledger)
         farm = _farm(redis, data, hall, page)

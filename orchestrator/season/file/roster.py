@@ -38,6 +38,14 @@ def find_installed(names: Sequence[str]) -> list[contract.EngineSpec]:
     return installed
 
 
+def found(
+    roster: model.Roster, engines: Iterable[contract.EngineSpec]
+) -> list[contract.EngineSpec]:
+    """Return those of a season's engines that no entry lists: they were found by their names."""
+    listed = {id_of(entry) for entry in (*roster.engines, *roster.fill)}
+    return [spec for spec in engines if spec.id not in listed]
+
+
 def find_recorded(played: Collection[str]) -> Finder:
     """Return the finder of an audit: those of the named programs that played were installed.
 
