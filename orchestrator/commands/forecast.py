@@ -14,7 +14,7 @@ import rich.table
 
 from orchestrator.commands import common, shell_offers, tables
 from orchestrator.commands import launch as launching
-from orchestrator.common import errors
+from orchestrator.common import errors, numbers, output
 from orchestrator.forecast import forecast as forecasts
 from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season import views
@@ -44,7 +44,7 @@ PLACES = 3  # shown one by one in a table; --json has all
 @click.option("--event", shell_complete=shell_offers.events, help="Only this event.")
 @click.option(
     "--rating-error",
-    type=click.FloatRange(1, 1000),
+    type=numbers.NumberRange(1, 1000),
     default=forecasts.RATING_ERROR,
     show_default=True,
     help="Standard error of the roster's ratings, in points.",
@@ -142,7 +142,7 @@ def _show(state: season_state.SeasonState, report: Mapping[str, Any]) -> None:
     console.print(
         f"The season ends about {tables.moment(end['expected'])}"
         f" (in {left['expected']}{breaks}; 9 in 10: {left['early']} to"
-        f" {left['late']}), by {report['runs']} runs, seed {report['seed']}"
+        f" {left['late']}), by {output.some(report['runs'], 'run')}, seed {report['seed']}"
     )
     if gates := report["untimed_gates"]:
         console.print(

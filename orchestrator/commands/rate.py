@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from orchestrator.audit import unpacking
-from orchestrator.common import bounds, errors, output
+from orchestrator.common import bounds, errors, numbers, output
 from orchestrator.rating import error_bars, headers, lists, logistic, ordo, pairings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -22,18 +22,20 @@ def model_options(function: Function) -> Function:
     options = (
         click.option("--white-advantage", is_flag=True, help="Estimate it (Ordo's -W)."),
         click.option("--draw-rate", is_flag=True, help="Estimate it (Ordo's -D)."),
-        click.option("--white-value", type=float, metavar="R", help="Take R points as given."),
+        click.option(
+            "--white-value", type=numbers.Number(), metavar="R", help="Take R points as given."
+        ),
         click.option(
             "--draw-value",
-            type=click.FloatRange(0, 1),
+            type=numbers.NumberRange(0, 1),
             metavar="P",
             help="Draw rate of equal engines, taken as given.  [default: 0.5]",
         ),
         click.option("--anchor", metavar="NAME", help="This engine's rating is --at."),
-        click.option("--at", type=float, metavar="R", help="The anchor's rating."),
+        click.option("--at", type=numbers.Number(), metavar="R", help="The anchor's rating."),
         click.option(
             "--average",
-            type=float,
+            type=numbers.Number(),
             default=ordo.AVERAGE,
             show_default=True,
             help="Mean of the rated engines.",
@@ -84,20 +86,13 @@ def rate(archives: Sequence[pathlib.Path], *, as_json: bool, **model: Any) -> No
     reader = headers.Reader()
     for path in files(archives):
         reader.take_blocks(unpacking.blocks(path))
-    show(reader.table(), families_of(model["families"]), model, as_json=as_json)
-
-
-def show(
-    games: pairings.Table,
-    families: Mapping[str, str],
-    model: Mapping[str, Any],
-    *,
-    as_json: bool,
-) -> None:
-    """Rate games and print the list the way the options ask for."""
+    games, families = reader.table(), families_of(model["families"])
     counted = pairings.count(games, families)
     if not len(counted.white):
-        raise errors.UsageError("no game with a result was read: nothing can be rated")
+        named = ", ".join(map(str, archives))
+        raise errors.UsageError(
+            f"{named}: no game with a result was read: nothing can be rated; wanted: PGN"
+        )
     rated = ordo.rate(counted, settings(model, families))
     spread = error_bars.of(rated, model["runs"])
     print_list(spread, lists.rows(spread), model, as_json=as_json, unfinished=games.unfinished())

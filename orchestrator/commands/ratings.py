@@ -16,7 +16,7 @@ from orchestrator import contract
 from orchestrator.audit import unpacking
 from orchestrator.commands import common
 from orchestrator.commands import rate as rating
-from orchestrator.common import errors, files
+from orchestrator.common import errors, files, numbers
 from orchestrator.forecast import rating_list
 from orchestrator.ledger import store
 from orchestrator.rating import error_bars, lists
@@ -45,7 +45,11 @@ LAST = 2  # seasons of the scope `last`: this one and the one before (S16-14b)
 @click.option("--tests-from", metavar="TC", help="Of these, only slower ones: 30+5.")
 @click.option("--live", is_flag=True, help="nTCEC's live Elo instead (N1).")
 @click.option(
-    "--unrated", default=3000.0, show_default=True, help="First live Elo of an engine without one."
+    "--unrated",
+    type=numbers.Number(),
+    default=3000.0,
+    show_default=True,
+    help="First live Elo of an engine without one.",
 )
 @click.option(
     "--write", type=click.Path(path_type=pathlib.Path), help="Write the list as JSON there."

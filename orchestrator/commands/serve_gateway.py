@@ -6,7 +6,7 @@ import click
 
 from orchestrator.broadcast.web import connection_limits, server
 from orchestrator.commands import common, serve_web, services
-from orchestrator.common import logs
+from orchestrator.common import logs, numbers
 from orchestrator.engines import sources
 from orchestrator.gateway import app, desk, doors, pages, watching
 from orchestrator.ledger import batches, live_games, sessions, worker_tokens
@@ -20,7 +20,7 @@ LEASE_SECONDS = 600.0  # s: a worker that is silent for so long loses its games
 @services.address(PORT)
 @click.option(
     "--lease-seconds",
-    type=click.FloatRange(1, 86_400),
+    type=numbers.NumberRange(1, 86_400),
     default=LEASE_SECONDS,
     show_default=True,
     help="A worker that is silent for so long loses its games; they are dealt again.",

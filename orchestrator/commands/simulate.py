@@ -15,7 +15,7 @@ import click
 from orchestrator.broadcast.forecast import settings as outlook
 from orchestrator.commands import common, serve_web, services, shell_offers, tables
 from orchestrator.commands import launch as launching
-from orchestrator.common import errors, files, logs
+from orchestrator.common import errors, files, logs, numbers
 from orchestrator.forecast import game_model, season_simulation
 from orchestrator.season import views
 from orchestrator.season.file import load, wording
@@ -30,9 +30,19 @@ SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no s
 @click.option(
     "--seed", type=click.IntRange(0), help="Seed of all draws; default: one is drawn, and printed."
 )
-@click.option("--draw-rate", default=_DEFAULTS.draw, show_default=True, help="Of equal engines.")
 @click.option(
-    "--white-advantage", default=_DEFAULTS.white_elo, show_default=True, help="In Elo points."
+    "--draw-rate",
+    type=numbers.Number(),
+    default=_DEFAULTS.draw,
+    show_default=True,
+    help="Of equal engines.",
+)
+@click.option(
+    "--white-advantage",
+    type=numbers.Number(),
+    default=_DEFAULTS.white_elo,
+    show_default=True,
+    help="In Elo points.",
 )
 @click.option(
     "--crash-rate",
@@ -48,6 +58,7 @@ SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no s
 )
 @click.option(
     "--interruption-rate",
+    type=numbers.Number(),
     default=_DEFAULTS.interruption,
     show_default=True,
     help="How often the host is lost during a game.",
@@ -60,7 +71,7 @@ SHOW_SECONDS: Final = 600.0  # s: how long a season takes on the page where no s
 @click.option("--serve", is_flag=True, help="Then play it on the live page, until stopped.")
 @click.option(
     "--speed",
-    type=click.FloatRange(0, min_open=True),
+    type=numbers.NumberRange(0, min_open=True),
     metavar="FACTOR",
     help="How many times as fast as real time --serve plays it: 3600 is an hour a second;"
     " default: the whole season in 10 minutes.",

@@ -10,7 +10,7 @@ import pydantic
 
 from orchestrator.commands import source_builds, submitting
 from orchestrator.commands import test as test_command
-from orchestrator.common import bounds, errors
+from orchestrator.common import bounds, errors, numbers
 from orchestrator.testmatch import sprt_match, spsa
 
 ITERATIONS = 10_000  # by default: 20,000 games; a tuning of a strong engine takes more
@@ -50,21 +50,21 @@ NONE = {
 )
 @click.option(
     "--a-ratio",
-    type=click.FloatRange(0),
+    type=numbers.NumberRange(0),
     default=spsa.A_RATIO,
     show_default=True,
     help="SPSA's A, as a part of the iterations: more makes the first steps smaller.",
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0),
+    type=numbers.NumberRange(0),
     default=spsa.ALPHA,
     show_default=True,
     help="SPSA's alpha: how fast the steps become smaller.",
 )
 @click.option(
     "--gamma",
-    type=click.FloatRange(0),
+    type=numbers.NumberRange(0),
     default=spsa.GAMMA,
     show_default=True,
     help="SPSA's gamma: how fast the values of the two sides come closer.",

@@ -80,7 +80,10 @@ def rate(
     """
     wanted = settings or Settings()
     if wanted.anchor is not None and wanted.anchor not in counted.engines:
-        raise errors.UsageError(f"--anchor: found {wanted.anchor!r}; no game of it was read")
+        raise errors.UsageError(
+            f"--anchor: found {wanted.anchor!r}; no game of it was read; allowed:"
+            f" {', '.join(sorted(counted.engines))}"
+        )
     perfect = _perfect(counted)
     core = _core(counted, perfect, wanted.anchor)
     games = counted.among(core)

@@ -17,7 +17,7 @@ import pytest
 
 from orchestrator import commands, contract
 from orchestrator.commands import launch, paths, programs
-from orchestrator.common import errors
+from orchestrator.common import errors, numbers
 from orchestrator.ledger import store
 
 
@@ -386,3 +386,26 @@ def test_a_farm_without_a_season_says_how_to_begin_one(
         assert "`farm season launch demo` starts one" in harness.farm("status")
         monkeypatch.setattr(paths, "at_desk", lambda: True)
         assert "`farm season new FILE` writes one" in harness.farm("status")
+
+
+def test_no_command_takes_what_is_no_number_for_one() -> None:
+    """``nan`` and ``inf`` are numbers to click: an option that takes them has another type."""
+    asked: list[str] = []
+    groups: list[tuple[str, click.Command]] = [("farm", commands.farm)]
+    while groups:
+        path, command = groups.pop()
+        for option in command.params:
+            if isinstance(option.type, click.types.FloatParamType):
+                asked.append(f"{path} {option.opts[0]}")
+                assert isinstance(option.type, numbers.Number), f"{path} {option.opts[0]}"
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                assert below is not None
+                groups.append((f"{path} {name}", below))
+    assert len(asked) > 15
+    for word in ("nan", "inf", "-inf"):
+        for words in (("rate", "x.pgn", "--average"), ("forecast", "demo", "--rating-error")):
+            refused = harness.farm(*words, word, code=2)
+            assert "is no number that can be counted with" in refused or "range" in refused

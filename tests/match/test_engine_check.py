@@ -51,7 +51,7 @@ def findings(command: list[str], tmp_path: pathlib.Path, protocol: str = "uci") 
 
 def test_the_farms_own_engine_passes_as_the_page_says(tmp_path: pathlib.Path) -> None:
     """Exit code 0; JSON has every check, JUnit is what a CI system reads."""
-    words = ["check", "engine", GOOD, "--json", "--junit", "e.xml"]
+    words = ["check", "engine", GOOD, "--json", "--junit", "reports/e.xml"]
     done = subprocess.run(
         [*table.FARM, *words], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -61,7 +61,7 @@ def test_the_farms_own_engine_passes_as_the_page_says(tmp_path: pathlib.Path) ->
     assert set(failed) <= {"clock"}, done.stdout  # a busy machine may take its second
     assert done.returncode == (3 if failed else 0)
     assert "> go infinite" in checks["infinite"]["talk"]
-    suite = ET.parse(tmp_path / "e.xml").getroot()
+    suite = ET.parse(tmp_path / "reports" / "e.xml").getroot()
     assert suite.attrib["failures"] == str(len(failed))
     assert [case.attrib["name"] for case in suite] == list(checks)
 

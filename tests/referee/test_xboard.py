@@ -244,6 +244,15 @@ def test_the_usual_start_position_is_set_up_again_behind_the_probe() -> None:
     assert sent[-3:] == [b"force", b"e2e4", b"ping 1"], "who cannot set up is not probed"
 
 
+def test_who_cannot_set_up_a_position_is_told_what_it_can_play() -> None:
+    """Each game from a book of positions would be lost so, with nothing that says what to do."""
+    hand = begun("black", opening=contract.Opening(fen="4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 1"))
+    hand.take(b"feature ping=1 done=1", 1)
+    assert hand.unable
+    assert "it has no setboard" in hand.refusal
+    assert "a book of moves (PGN), or by UCI" in hand.refusal
+
+
 def test_a_turn_is_one_piece_and_go_comes_once() -> None:
     """Clocks, the opponent's move, `go` only after force mode."""
     game = board.GameBoard(contract.Opening())

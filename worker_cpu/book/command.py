@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from click.core import ParameterSource
 from orchestrator import contract
 from orchestrator.arbiter import board as boards
 from orchestrator.arbiter import chess960
-from orchestrator.common import errors, files
+from orchestrator.common import errors, files, numbers
 from orchestrator.testmatch import openings
 from worker_cpu.book import archive, enumeration, lines
 from worker_cpu.match import books, programs
@@ -93,8 +92,10 @@ def games(
     show_default=True,
     help="That --engine searches for each position.",
 )
-@click.option("--lowest", type=float, default=-0.5, show_default=True, help="Pawns, White's view.")
-@click.option("--highest", type=float, default=0.5, show_default=True, help="Likewise.")
+@click.option(
+    "--lowest", type=numbers.Number(), default=-0.5, show_default=True, help="Pawns, White's view."
+)
+@click.option("--highest", type=numbers.Number(), default=0.5, show_default=True, help="Likewise.")
 @click.option("--sample", type=click.IntRange(1), help="Look only at so many, drawn by --seed.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same one draws the same.")
 @click.option("--chess960", "fischerandom", is_flag=True, help="Castle as in Chess960.")
@@ -187,9 +188,6 @@ def _form(output: pathlib.Path) -> lines.Format:
 
 def _bounds(lowest: float, highest: float) -> tuple[int, int]:
     """Return the bounds in centipawns; refuse what no eval can lie within, before any search."""
-    for option, pawns in (("--lowest", lowest), ("--highest", highest)):
-        if not math.isfinite(pawns):
-            raise errors.UsageError(f"{option}: found {pawns}; allowed: a number of pawns, as 0.5")
     if lowest > highest:
         raise errors.UsageError(
             f"--lowest: found {lowest}; allowed: up to --highest, which is {highest}"

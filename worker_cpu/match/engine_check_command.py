@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import click
 
-from orchestrator.common import errors, output
+from orchestrator.common import errors, numbers, output
 from orchestrator.engines import known_programs
 from worker_cpu.match import engine_check, programs
 
@@ -43,7 +43,7 @@ COLOURS: dict[engine_check.State, str] = {
 @click.option("--option", "given", multiple=True, metavar="NAME=VALUE", help="Set before each.")
 @click.option(
     "--patience",
-    type=click.FloatRange(0.1),
+    type=numbers.NumberRange(0.1),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
@@ -83,6 +83,8 @@ def check_engine(
     if known_programs.wants_xboard(argv, protocol):
         note = "Note: programs of that name speak XBoard; if its handshake fails: --protocol xboard"
         click.echo(note, err=True)
+    if junit is not None:
+        _make_folder(junit)  # before the checks, not behind them
     checks = engine_check.PROTOCOLS[protocol](argv, home, patience, settings)
     findings: list[engine_check.Finding] = []
     for finding in checks.run():
@@ -102,6 +104,16 @@ def check_engine(
         click.echo(f"{len(findings)} checks: {', '.join(states)}")
     if count["failed"]:
         sys.exit(errors.RefusedError.exit_code)
+
+
+def _make_folder(junit: pathlib.Path) -> None:
+    try:
+        junit.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise errors.UsageError(
+            f"--junit: found {junit}; allowed: a file whose folder can be made"
+            f" ({errors.reason(error)})"
+        ) from error
 
 
 def _setting(text: str) -> tuple[str, str]:

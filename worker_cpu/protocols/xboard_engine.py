@@ -207,7 +207,10 @@ class XboardHandshake:
         if self._order.variant not in ("standard", *variants):
             return f"it does not play the variant {self._order.variant}"
         if self._game.start_fen is not None and not self._has("setboard"):
-            return "it has no setboard, and the game does not begin at the start position"
+            return (
+                "it has no setboard, and the game does not begin at the start position; it can play"
+                " from a book of moves (PGN), or by UCI where it speaks that"
+            )
         if control.nodes is not None and not self._has("nps"):
             return "it has no nps, so its nodes cannot be limited"
         return ""
