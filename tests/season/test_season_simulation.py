@@ -374,7 +374,8 @@ def test_what_a_simulation_assumes_is_told(tmp_path: Path) -> None:
         (["--crash-rate", "often"], "--crash-rate: found 'often'"),
         (["--crash-rate", "nobody=0.1"], "no engine nobody in cup"),
         (["--time-loss-rate", "seed-1=-1"], "time-loss rate of seed-1: found -1"),
-        (["--white-advantage", "nan"], "white advantage"),
+        (["--white-advantage", "nan"], "--white-advantage': nan is no number"),
+        (["--white-advantage", "1e9"], "white advantage: found 1e+09"),
     ],
 )
 def test_impossible_chances_are_refused(arguments: list[str], message: str) -> None:
