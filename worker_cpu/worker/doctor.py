@@ -133,7 +133,8 @@ def _steady() -> Iterator[contract.Finding]:
     status = "unknown" if kept is None else "ok" if kept else "warning"
     why = "dates in PGN and logs"
     words = {True: "kept", False: "not kept", None: "this kernel does not tell"}
-    yield _finding("time of day", status, words[kept], why, "start chrony")
+    do = "start chrony, on the machine below where this is a container"
+    yield _finding("time of day", status, words[kept], why, do)
 
 
 def _speed(hall: settings.HallSettings, in_play: str) -> contract.Finding:

@@ -140,7 +140,7 @@ def _host(name: str, seen: vitals.Vitals, now_ms: int, drained: str) -> Iterator
         found=f"offset {offset or 0:.4f} s, {'kept' if kept else 'not synchronized'},"
         f" {apart:+.1f} s from Redis' clock",
         why="dates in PGN and logs; no clock of a game depends on it",
-        do="start chrony on that host",
+        do="start chrony on that host, on the machine below where it is a container",
     )
     for gpu in seen.gpus:
         yield contract.Finding(
