@@ -611,19 +611,35 @@ def test_a_hall_has_the_cores_that_its_engines_are_given(tmp_path: pathlib.Path)
     defaults = yaml.safe_load((playbooks.ANSIBLE / "roles/hall/defaults/main.yml").read_text())
     facts = {"processor_vcpus": 48, "memtotal_mb": 257_000}
     variables = defaults | {"ansible_facts": facts}
+    threads = {"hall_threads": variables.pop("hall_threads")}
     del variables["hall_engine_cpus"]  # each host's own
     whole = {"hosts": "all", "gather_facts": False, "vars": variables, "tasks": [check]}
     play.write_text(yaml.safe_dump([whole], width=10_000))
-    hosts_ = {f"host{n}": {"hall_engine_cpus": cpus} for n, (cpus, _) in enumerate(CORES)}
+    hosts_ = {f"host{n}": threads | {"hall_engine_cpus": cpus} for n, (cpus, _) in enumerate(CORES)}
+    hosts_["small"] = {"hall_threads": 1, "hall_engine_cpus": 0}  # without quotes a number
     inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts_}}))
     done = playbooks.tool("ansible-playbook", "-i", inventory, "-c", "local", play)
     for number, (cpus, fits) in enumerate(CORES):
         ended = re.search(rf"host{number} +: .* failed=(\d)", done.stdout)
         assert ended is not None, done.stdout
         assert (ended[1] == "0") is fits, (cpus, done.stdout)
+    assert re.search(r"small +: .* failed=0", done.stdout), done.stdout
     assert done.stdout.count("hall_engine_cpus") >= 2, "both refusals name the setting"
     for name in ("hall_threads", "hall_hash_mb", "hall_margin_mb"):
         assert name in done.stdout, "what a smaller host is to be told"
+
+
+def test_one_core_may_be_written_without_quotes() -> None:
+    """YAML reads a number then: what is written is the same as of the text."""
+    as_text, as_number = (_quiet(base_housekeeping_cpus=cpus) for cpus in ("0", 0))
+    assert as_text == as_number != _quiet()
+    for name, cores in (("hall/templates/hall", "hall_"), ("gpu_box/templates/gpu", "gpu_box_")):
+        path = playbooks.ANSIBLE / "roles" / f"{name}.env.j2"
+        written = re.findall(rf"({cores}\w*cpus)( \| string)? \| length", path.read_text())
+        assert written
+        assert all(string for _, string in written), written
+    asked = [str(task) for role in ("base", "gpu_box", "hall") for task in tasks(role)]
+    assert not re.search(r"_cpus( \| default\(\"\"\))? \| length", " ".join(asked))
 
 
 def test_tables_are_fetched_and_go_on_where_they_were_cut_off(tmp_path: pathlib.Path) -> None:
