@@ -183,7 +183,7 @@ def test_bounds_that_no_eval_lies_within_are_refused_before_a_search(
         ("--lowest -1", "--lowest: nobody judges the positions; name an --engine"),
         ("--option Hash=1", "--option: nobody judges the positions; name an --engine"),
         ("--engine fa-rm --nodes 5", "--engine: found fa-rm, but no 'fa-rm' in PATH, and no file"),
-        ("--engine farm --option Hash", "--option: found Hash; allowed: NAME=VALUE"),
+        ("--engine farm --option Hash", "--option: found 'Hash'; allowed: NAME=VALUE"),
     ],
 )
 def test_what_no_engine_is_asked_with_is_refused(

@@ -15,9 +15,10 @@ from orchestrator.arbiter import chess960
 from orchestrator.common import errors, files, numbers
 from orchestrator.testmatch import openings
 from worker_cpu.book import archive, enumeration, lines
-from worker_cpu.match import books, programs
+from worker_cpu.match import books, cli_values, programs
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+JUDGED_BY = frozenset({"options", "nodes", "lowest", "highest"})  # of `enumerate`: with --engine
 PROGRESS = 100  # kept lines between two words on how far it is
 
 
@@ -119,7 +120,8 @@ def enumerated(
 
     Example: farm book enumerate --plies 3 --engine stockfish --nodes 20000 -o book.epd
     """
-    form, bounds, settings = _form(output), _bounds(lowest, highest), _options(options)
+    form, bounds = _form(output), _bounds(lowest, highest)
+    settings = dict(cli_values.setting("--option", text) for text in options)
     if engine is None:
         _require_no_judge()
     variant: boards.Variant = "fischerandom" if fischerandom else "standard"
@@ -198,18 +200,12 @@ def _bounds(lowest: float, highest: float) -> tuple[int, int]:
 def _require_no_judge() -> None:
     """Refuse what is said of an engine where none is named: the book would not be balanced."""
     context = click.get_current_context()
-    for name in ("options", "nodes", "lowest", "highest"):
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = f"--{name.removesuffix('s') if name == 'options' else name}"
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        said = context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if said and name in JUDGED_BY:
+            option = parameter.opts[0]
             raise errors.UsageError(f"{option}: nobody judges the positions; name an --engine")
-
-
-def _options(pairs_given: Sequence[str]) -> dict[str, str]:
-    for word in pairs_given:
-        if "=" not in word:
-            raise errors.UsageError(f"--option: found {word}; allowed: NAME=VALUE")
-    pairs = (word.partition("=") for word in pairs_given)
-    return {name: value for name, _, value in pairs}
 
 
 def _counted(at: int, line: lines.Line) -> lines.Line:

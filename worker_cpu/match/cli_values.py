@@ -77,6 +77,14 @@ def none(where: str, values: Sequence[str]) -> None:
         raise refuse(where, " ".join(values), "no value")
 
 
+def setting(where: str, text: str) -> tuple[str, str]:
+    """Read one ``NAME=VALUE``; a value may be empty, as a button's."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise refuse(where, repr(text), "NAME=VALUE")
+    return name, value
+
+
 def number(where: str, text: str, low: int = 0, high: int | None = None) -> int:
     """Read a whole number within bounds."""
     allowed = f"a whole number from {low}" + ("" if high is None else f" to {high}")

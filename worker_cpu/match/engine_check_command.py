@@ -14,7 +14,7 @@ import click
 
 from orchestrator.common import errors, numbers, output
 from orchestrator.engines import known_programs
-from worker_cpu.match import engine_check, programs
+from worker_cpu.match import cli_values, engine_check, programs
 
 COLOURS: dict[engine_check.State, str] = {
     "ok": "green",
@@ -78,7 +78,7 @@ def check_engine(
 
     Example: farm engine check ./my-engine --option Hash=16 --junit engine.xml
     """
-    settings = dict(_setting(text) for text in given)
+    settings = dict(cli_values.setting("--option", text) for text in given)
     argv = programs.command(command, home.absolute(), "farm engine check", home_key="--dir")
     if known_programs.wants_xboard(argv, protocol):
         note = "Note: programs of that name speak XBoard; if its handshake fails: --protocol xboard"
@@ -114,13 +114,6 @@ def _make_folder(junit: pathlib.Path) -> None:
             f"--junit: found {junit}; allowed: a file whose folder can be made"
             f" ({errors.reason(error)})"
         ) from error
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise errors.UsageError(f"--option: found {text!r}; allowed: NAME=VALUE")
-    return name, value
 
 
 def _show(finding: engine_check.Finding, *, verbose: bool) -> None:
