@@ -284,6 +284,38 @@ def test_a_worker_that_plays_does_not_say_that_it_waits(
     assert capsys.readouterr().out == f"waiting: {remote.NOTHING}\n"
 
 
+@pytest.mark.parametrize(
+    ("away", "renewed"),
+    [(gateway.AwayError("keep them and try again", 10.0), ["b"]), (gateway.AwayError("cut"), [])],
+)
+def test_a_batch_whose_results_are_put_off_is_renewed(
+    tmp_path: pathlib.Path, away: gateway.AwayError, renewed: list[str]
+) -> None:
+    """A gateway that asks to wait is there; one that cannot be reached is not asked twice."""
+    asked: list[str] = []
+
+    class Overloaded:
+        url = "http://127.0.0.1"
+
+        def results(self, *_: object) -> remote.GamesHeard:
+            raise away
+
+        def renew(self, batch: str, _: str) -> remote.BatchRenewed:
+            asked.append(batch)
+            return remote.BatchRenewed()
+
+    worker = _worker(tmp_path, Overloaded())
+    worker._greeted = True
+    order = told.spec(games=1).order(1)
+    batch = spool.Batch("b", Overloaded.url, "1.1", "m", 600_000, (order,))
+    worker._spool.keep(batch)
+    worker._spool.write("b", told.game(order))
+    worker._read_spool()
+    worker._ask()
+    assert (asked, worker._failures) == (renewed, 1)
+    assert worker._spool.unsent(batch)
+
+
 def test_a_worker_counts_one_game_as_one(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -160,7 +160,7 @@ class Worker:
         try:
             if not self._greeted:
                 self._greet()
-            self._tell()
+            self._tell_or_renew()
             self._renew()
             self._build()
             self._claim()
@@ -192,6 +192,15 @@ class Worker:
             self._say(f"the gateway is away ({error}); games go on, results are kept")
         self._failures += 1
         self._ask_at = time.monotonic() + seconds
+
+    def _tell_or_renew(self) -> None:
+        """Tell results; a batch does not run out because its gateway puts them off."""
+        try:
+            self._tell()
+        except gateway.AwayError as error:
+            if error.seconds is not None:  # it is there, and takes what is no result
+                self._renew()
+            raise
 
     def _tell(self) -> None:
         """Tell what was played; forget batches that are told whole."""

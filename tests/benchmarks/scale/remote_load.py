@@ -2,7 +2,8 @@
 
 ``remote_run.py`` starts some of these processes. A worker has a token, cores and an address of its
 own; it claims batches when all that is left is being played, lets each game take its time, and
-tells what has ended every three seconds at most, each request on a connection of its own. Games
+tells what has ended every three seconds at most, each request on a connection of its own. As
+``farm work`` it renews its batches, and waits, with all but its games, where it is told to. Games
 are made beforehand, one of ``VARIETY`` for each opening: legal, with thinking times that fit the
 clock, and scores; some are won. The last line of output is a JSON object of what was seen.
 """
@@ -34,7 +35,10 @@ SEND_SECONDS = 3.0  # s: as the worker's
 JITTER = 0.3  # of a game's length, to both sides
 LONGEST_SECONDS = 60.0  # s: of one request
 RETRY = (429, 503)
+LONGEST_BACKOFF_SECONDS = 60.0  # s, and the renewals of a lease: as the worker's
+RENEWALS = 3.0
 _TIME = re.compile(rb"(?i)\r\n%s: (\d+)" % remote.FARM_TIME.encode())
+_WAIT = re.compile(rb"(?i)\r\nretry-after: (\d+)")
 SIDES: tuple[contract.Side, ...] = ("white", "black")
 
 
@@ -110,6 +114,26 @@ class Seen:
     failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
 
+class PutOffError(Exception):
+    """The gateway asks to wait so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"{seconds:g} s")
+        self.seconds = seconds
+
+
+@dataclasses.dataclass
+class Batch:
+    """Games that were dealt together."""
+
+    name: str
+    token: str
+    match: str
+    left: int  # games that are not recorded
+    renew_seconds: float  # s: between two renewals
+    renew_at: float
+
+
 @dataclasses.dataclass(order=True)
 class Running:
     """A game that is being played."""
@@ -132,8 +156,9 @@ class Worker:
         self._waiting: collections.deque[tuple[str, int, bytes]] = collections.deque()
         self._running: list[Running] = []
         self._finished: list[tuple[Running, float]] = []
-        self._batches: dict[str, tuple[str, str]] = {}  # to its token and match
-        self._send_at = self._claim_at = self._looked = 0.0
+        self._batches: dict[str, Batch] = {}
+        self._ask_at = self._send_at = self._claim_at = self._looked = 0.0
+        self._setbacks = 0
         self._heard: dict[str, dict[str, int]] = {}  # as the worker's gateway has it
 
     async def run(self, ends_at: float) -> None:
@@ -154,15 +179,42 @@ class Worker:
             await asking
 
     async def _ask_all(self, now: float) -> None:
-        """Tell what has ended, and claim where all that is left is being played."""
+        """Tell what has ended, renew, and claim where all that is left is being played."""
+        if now < self._ask_at:
+            return
         try:
-            if self._finished and now >= self._send_at:
-                await self._tell()
+            try:
+                if self._finished and now >= self._send_at:
+                    await self._tell()
+            except PutOffError:
+                await self._renew()
+                raise
+            await self._renew()
             if not self._waiting and now >= self._claim_at:
                 await self._claim()
+        except PutOffError as error:
+            self._back_off(error.seconds)
         except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
             self._seen.failures[type(error).__name__] += 1
-            self._claim_at = self._send_at = time.monotonic() + self._dice.uniform(1.0, 2.0)
+            self._back_off(0.0)
+        else:
+            self._setbacks = 0
+
+    def _back_off(self, least_seconds: float) -> None:
+        seconds = max(least_seconds, min(LONGEST_BACKOFF_SECONDS, 2.0**self._setbacks))
+        self._setbacks += 1
+        self._ask_at = time.monotonic() + seconds * self._dice.uniform(0.75, 1.25)
+
+    async def _renew(self) -> None:
+        for batch in list(self._batches.values()):
+            if time.monotonic() < batch.renew_at:
+                continue
+            named = remote.BatchNamed(batch=batch.name, token=batch.token)
+            status, answer = await self._ask("renew", named.encode().encode())
+            batch.renew_at = time.monotonic() + batch.renew_seconds
+            if status != 200:
+                self._seen.refused.append(f"{status} {answer}")
+                del self._batches[batch.name]
 
     @property
     def _cores(self) -> int:
@@ -198,7 +250,15 @@ class Worker:
         if not answer["orders"]:
             self._claim_at = time.monotonic() + answer["wait_ms"] / 1_000
             return
-        self._batches[name] = answer["token"], answer["match"]
+        renew_seconds = answer["lease_ms"] / 1_000 / RENEWALS
+        self._batches[name] = Batch(
+            name,
+            answer["token"],
+            answer["match"],
+            len(answer["orders"]),
+            renew_seconds,
+            time.monotonic() + renew_seconds,
+        )
         self._seen.dealt += len(answer["orders"])
         for order in answer["orders"]:
             body = self._dice.choice(self._games[_key(order)])
@@ -209,8 +269,11 @@ class Worker:
         by_batch = collections.defaultdict(list)
         for ended in self._finished:
             by_batch[ended[0].batch].append(ended)
-        for batch, games in by_batch.items():
-            token, match = self._batches[batch]
+        for name, games in by_batch.items():
+            batch = self._batches.get(name)
+            if batch is None:  # it has ended, and was said to be refused
+                self._finished = [one for one in self._finished if one not in games]
+                continue
             told = games[:16]
             clocks = {
                 "process": f"p{os.getpid()}-{self._at}",
@@ -218,7 +281,8 @@ class Worker:
                 "day_ms": time.time_ns() // 1_000_000,
                 **self._heard,
             }
-            head = json.dumps({"batch": batch, "token": token, "clock": clocks})[:-1].encode()
+            message = {"batch": name, "token": batch.token, "clock": clocks}
+            head = json.dumps(message)[:-1].encode()
             bodies = [
                 b'{"number":%d,"wall_ms":%d,%s}'
                 % (game.number, (ended - game.began_at) * 1_000, game.body)
@@ -228,18 +292,24 @@ class Worker:
             status, answer = await self._ask(
                 "results", head + b',"games":[' + b",".join(bodies) + b"]}"
             )
-            if status in RETRY:
-                continue  # told again with those that end meanwhile
             self._finished = [one for one in self._finished if one not in told]
             if status != 200:
                 self._seen.refused.append(f"{status} {answer}")
+                del self._batches[name]
                 continue
             self._seen.results.append(time.monotonic() - began)
-            self._seen.counted += [f"{match} {number}" for number in answer["recorded"]]
+            self._seen.counted += [f"{batch.match} {number}" for number in answer["recorded"]]
+            batch.left -= len(answer["recorded"])
+            batch.renew_at = time.monotonic() + batch.renew_seconds
+            if not batch.left or answer["over"]:
+                del self._batches[name]
             self._seen.refused += [*answer["refused"].values(), *filter(None, [answer["over"]])]
 
     async def _ask(self, verb: str, body: bytes) -> tuple[int, dict[str, Any]]:
-        """Send a request on a connection of its own; return its status and answer."""
+        """Send a request on a connection of its own; return its status and answer.
+
+        Raise ``PutOffError`` where it is to be sent again.
+        """
         address = f"10.{self._at >> 16 & 255}.{self._at >> 8 & 255}.{self._at & 255}"
         head = (
             f"POST /work/v1/{verb} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -263,6 +333,9 @@ class Worker:
         status = int(top.split(None, 2)[1])
         if status != 200:
             self._seen.failures[f"{verb} {status}"] += 1
+        if status in RETRY:
+            wait = _WAIT.search(top)
+            raise PutOffError(0.0 if wait is None else float(wait[1]))
         return status, json.loads(content)
 
 
