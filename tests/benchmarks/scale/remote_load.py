@@ -29,14 +29,12 @@ from orchestrator.arbiter.adjudication import judge
 from orchestrator.contract import remote
 from orchestrator.testmatch import orders
 from worker_cpu.engines import handles
+from worker_cpu.remote import command, gateway
 
 VARIETY = 4  # games of each opening
-SEND_SECONDS = 3.0  # s: as the worker's
 JITTER = 0.3  # of a game's length, to both sides
 LONGEST_SECONDS = 60.0  # s: of one request
 RETRY = (429, 503)
-LONGEST_BACKOFF_SECONDS = 60.0  # s, and the renewals of a lease: as the worker's
-RENEWALS = 3.0
 _TIME = re.compile(rb"(?i)\r\n%s: (\d+)" % remote.FARM_TIME.encode())
 _WAIT = re.compile(rb"(?i)\r\nretry-after: (\d+)")
 SIDES: tuple[contract.Side, ...] = ("white", "black")
@@ -114,14 +112,6 @@ class Seen:
     failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
 
-class PutOffError(Exception):
-    """The gateway asks to wait so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"{seconds:g} s")
-        self.seconds = seconds
-
-
 @dataclasses.dataclass
 class Batch:
     """Games that were dealt together."""
@@ -186,14 +176,14 @@ class Worker:
             try:
                 if self._finished and now >= self._send_at:
                     await self._tell()
-            except PutOffError:
+            except gateway.AwayError:
                 await self._renew()
                 raise
             await self._renew()
             if not self._waiting and now >= self._claim_at:
                 await self._claim()
-        except PutOffError as error:
-            self._back_off(error.seconds)
+        except gateway.AwayError as error:
+            self._back_off(error.seconds or 0.0)
         except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
             self._seen.failures[type(error).__name__] += 1
             self._back_off(0.0)
@@ -201,7 +191,8 @@ class Worker:
             self._setbacks = 0
 
     def _back_off(self, least_seconds: float) -> None:
-        seconds = max(least_seconds, min(LONGEST_BACKOFF_SECONDS, 2.0**self._setbacks))
+        seconds = command.BACKOFF_SECONDS * 2**self._setbacks
+        seconds = max(least_seconds, min(command.LONGEST_BACKOFF_SECONDS, seconds))
         self._setbacks += 1
         self._ask_at = time.monotonic() + seconds * self._dice.uniform(0.75, 1.25)
 
@@ -250,7 +241,7 @@ class Worker:
         if not answer["orders"]:
             self._claim_at = time.monotonic() + answer["wait_ms"] / 1_000
             return
-        renew_seconds = answer["lease_ms"] / 1_000 / RENEWALS
+        renew_seconds = answer["lease_ms"] / 1_000 / command.RENEWALS
         self._batches[name] = Batch(
             name,
             answer["token"],
@@ -265,7 +256,7 @@ class Worker:
             self._waiting.append((name, order["number"], body))
 
     async def _tell(self) -> None:
-        self._send_at = time.monotonic() + SEND_SECONDS
+        self._send_at = time.monotonic() + command.SEND_SECONDS
         by_batch = collections.defaultdict(list)
         for ended in self._finished:
             by_batch[ended[0].batch].append(ended)
@@ -308,7 +299,7 @@ class Worker:
     async def _ask(self, verb: str, body: bytes) -> tuple[int, dict[str, Any]]:
         """Send a request on a connection of its own; return its status and answer.
 
-        Raise ``PutOffError`` where it is to be sent again.
+        Raise ``AwayError`` where it is to be sent again.
         """
         address = f"10.{self._at >> 16 & 255}.{self._at >> 8 & 255}.{self._at & 255}"
         head = (
@@ -335,7 +326,7 @@ class Worker:
             self._seen.failures[f"{verb} {status}"] += 1
         if status in RETRY:
             wait = _WAIT.search(top)
-            raise PutOffError(0.0 if wait is None else float(wait[1]))
+            raise gateway.AwayError(f"{verb} {status}", None if wait is None else float(wait[1]))
         return status, json.loads(content)
 
 
